@@ -60,6 +60,8 @@ absl::StatusOr<std::unique_ptr<ByteSource>> ByteSource::Start(
   return source;
 }
 
+void ByteSource::Drop(std::string_view bytes) const { raw_->Drop(bytes); }
+
 void ByteSource::Fail(absl::Status status) {
   status_ = std::move(status);
   ended_ = true;

@@ -62,6 +62,10 @@ class ByteSource {
   // Marks the first `n` bytes returned by Peek() as read.
   void Skip(size_t n) { begin_ += n; }
 
+  // Says that bytes which Peek() returned need not stay in memory; looking at them again is slow.
+  // May be called on any thread.
+  void Drop(std::string_view bytes) const;
+
   // Reads the next line without its '\n' (and '\r'); returns false at the end of the input or on
   // failure. A last line without '\n' counts. The line is valid as long as the result of Peek(). A
   // line longer than `max_length` is a failure.

@@ -273,7 +273,7 @@ absl::StatusOr<Pickle> Machine::Run(size_t share) {
                                  static_cast<uint8_t>(*at_)));
   }
   result.protocol = static_cast<uint8_t>(at_[1]);
-  if (share > 0 && source_.remaining().has_value()) rows_.ShareWork(at_, end_, share);
+  if (share > 0 && source_.remaining().has_value()) rows_.ShareWork(source_, share);
   absl::Status status;  // OK at the start of every iteration
   for (;;) {
     if (static_cast<size_t>(end_ - at_) < kMaxFixedLength) Refill(kMaxFixedLength);

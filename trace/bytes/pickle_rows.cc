@@ -244,13 +244,17 @@ void KnownRows::Forget() {
   written_.clear();
 }
 
-void RowsAhead::Start(const KnownRows& known, const char* begin, const char* end) {
+void RowsAhead::Start(const KnownRows& known, const ByteSource& source, std::string_view done,
+                      const char* begin, const char* end) {
   LearnFrom(known);
   taker_->Restart();
   runs_.clear();
   memo_.clear();
-  reading_ = std::async(std::launch::async | std::launch::deferred,
-                        [this, begin, end] { Read(begin, end); });
+  reading_ =
+      std::async(std::launch::async | std::launch::deferred, [this, &source, done, begin, end] {
+        source.Drop(done);
+        Read(begin, end);
+      });
 }
 
 const std::vector<RowsAhead::Run>& RowsAhead::Runs() {
@@ -396,7 +400,8 @@ PickleRows::Rows PickleRows::TakeRun(const char* begin) {
     }
   }
   next_run_at_ = nullptr;
-  if (shared_end_ - begin < share_) return {};
+  const auto done = static_cast<size_t>(begin - unread_.data());
+  if (unread_.size() - done < static_cast<size_t>(share_)) return {};
   next_run_at_ = begin + share_ / kShareParts * kOwnParts;
   if (shape_count_ == 0) return {};
   if (ahead_ == nullptr) {
@@ -405,7 +410,8 @@ PickleRows::Rows PickleRows::TakeRun(const char* begin) {
     ahead_ = std::make_unique<RowsAhead>(std::move(taker));
   }
   next_run_ = 0;
-  ahead_->Start(*this, next_run_at_, begin + share_);
+  ahead_->Start(*this, *source_, unread_.substr(0, done), next_run_at_, begin + share_);
+  unread_.remove_prefix(done);
   return {};
 }
 

@@ -19,6 +19,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "trace/bytes/byte_source.h"
 #include "trace/bytes/value.h"
 
 namespace memreplay {
@@ -133,9 +134,11 @@ class RowsAhead : private KnownRows {
 
   explicit RowsAhead(std::unique_ptr<RowTaker> taker) : taker_(std::move(taker)) {}
 
-  // Begins to read the rows of [begin, end) by what `known` knows now; forgets those of the last
-  // call. The bytes stay where they are until Runs() returns. Memory: O(end - begin).
-  void Start(const KnownRows& known, const char* begin, const char* end);
+  // Begins to read the rows of [begin, end) by what `known` knows now, once it has dropped `done`
+  // from `source`; forgets the rows of the last call. The bytes stay where they are until Runs()
+  // returns. Memory: O(end - begin).
+  void Start(const KnownRows& known, const ByteSource& source, std::string_view done,
+             const char* begin, const char* end);
   // Waits for the reading to end. Returns the runs in order. Bytes between them are unread, and the
   // first of a run may be something else than the row that it seems to be.
   const std::vector<Run>& Runs();
@@ -164,11 +167,12 @@ class PickleRows : private KnownRows {
  public:
   PickleRows(ValueHeap& heap, DictReducer& reducer) : heap_(heap), reducer_(reducer) {}
 
-  // Lets another thread read a part of the bytes [begin, end), which stay where they are as long as
-  // this exists. The two share `share` bytes at a time.
-  void ShareWork(const char* begin, const char* end, size_t share) {
-    next_run_at_ = begin;
-    shared_end_ = end;
+  // Lets another thread read a part of all the unread bytes of `source`, which are in memory. The
+  // two share `share` bytes at a time.
+  void ShareWork(ByteSource& source, size_t share) {
+    source_ = &source;
+    unread_ = source.Peek(0);
+    next_run_at_ = unread_.data();
     share_ = static_cast<ptrdiff_t>(share);
   }
 
@@ -207,8 +211,9 @@ class PickleRows : private KnownRows {
   uint64_t memo_rewritten_ = 0;
   std::vector<std::pair<std::string, uint64_t>> new_written_;  // bytes and slot, to be learned
 
-  const char* next_run_at_ = nullptr;  // where reading ahead or its next run begins; null: nowhere
-  const char* shared_end_ = nullptr;   // of ShareWork()
+  const char* next_run_at_ = nullptr;   // where reading ahead or its next run begins; null: nowhere
+  const ByteSource* source_ = nullptr;  // of ShareWork()
+  std::string_view unread_;             // of its bytes, those that are not dropped
   ptrdiff_t share_ = 0;
   size_t next_run_ = 0;
   std::unique_ptr<RowsAhead> ahead_;

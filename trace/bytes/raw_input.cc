@@ -64,6 +64,16 @@ RawInput::~RawInput() {
   if (fd_ >= 0) close(fd_);
 }
 
+void RawInput::Drop(std::string_view bytes) const {
+  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto mapping = reinterpret_cast<uintptr_t>(mapping_);
+  const auto begin = (reinterpret_cast<uintptr_t>(bytes.data()) + page - 1) / page * page;
+  const auto end = reinterpret_cast<uintptr_t>(bytes.data() + bytes.size()) / page * page;
+  if (mapping_ == nullptr || begin < mapping || end > mapping + mapping_size_ || begin >= end)
+    return;
+  madvise(static_cast<char*>(mapping_) + (begin - mapping), end - begin, MADV_DONTNEED);
+}
+
 absl::StatusOr<std::string_view> RawInput::Peek() {
   if (unread_.empty() && fd_ >= 0) {
     owned_.resize(kPipeChunk);

@@ -28,6 +28,8 @@ class RawInput {
     position_ += n;
   }
   uint64_t position() const { return position_; }  // bytes skipped
+  // Takes from memory what it has of these bytes of a mapped file; other bytes stay as they are.
+  void Drop(std::string_view bytes) const;
   // Returns true if Peek() returned the whole input, which stays valid while this object lives.
   bool is_whole() const { return fd_ < 0; }
 

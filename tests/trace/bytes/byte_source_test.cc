@@ -183,6 +183,42 @@ TEST(ByteSource, Pipes) {
   }
 }
 
+// Returns the pages of files that this process has in memory.
+size_t FilePages() {
+  size_t size = 0, resident = 0, shared = 0;
+  std::ifstream("/proc/self/statm") >> size >> resident >> shared;
+  return shared;
+}
+
+TEST(ByteSource, DroppedBytesOfAFileLeaveMemoryAndCanBeReadAgain) {
+  const std::string text = SomeText(8 << 20);
+  const auto source = ByteSource::Open(WriteFile("dropped", text));
+  ASSERT_TRUE(source.ok()) << source.status();
+  const std::string_view bytes = (*source)->Peek(0);
+  EXPECT_TRUE(bytes == text);
+  const size_t before = FilePages();
+  (*source)->Drop(bytes.substr(1, bytes.size() - 2));  // the first and the last page stay
+  const auto pages = text.size() / static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  EXPECT_LT(FilePages() + pages / 2, before);
+  EXPECT_TRUE(bytes == text);
+}
+
+TEST(ByteSource, DroppedBytesOfOtherSourcesStay) {
+  const std::string text = SomeText(1 << 20);
+  for (const std::string& encoded : {text, Gzip(text)}) {
+    const auto source = ByteSource::FromBytes(encoded);
+    ASSERT_TRUE(source.ok()) << source.status();
+    const std::string_view bytes = (*source)->Peek(text.size());
+    (*source)->Drop(bytes);
+    EXPECT_TRUE(bytes == text);
+  }
+  const auto packed = ByteSource::Open(WriteFile("packed", Gzip(text)));
+  ASSERT_TRUE(packed.ok()) << packed.status();
+  const std::string_view bytes = (*packed)->Peek(text.size());
+  (*packed)->Drop(bytes);
+  EXPECT_TRUE(bytes == text);
+}
+
 TEST(ByteSource, Lines) {
   for (const std::string& bytes :
        {std::string("a\n\nbc\r\nlast"), Gzip("a\n\nbc\r\nlast"), Zstd("a\n\nbc\r\nlast\n")}) {
