@@ -146,7 +146,7 @@ absl::Status SnapshotAssembly::TakeTraces(Value* slot, Value holder) {
 bool SnapshotAssembly::IsComplete(const Event& event) {
   constexpr uint8_t kNeeded = Records::kHasAddress | Records::kHasSize | Records::kHasStream;
   constexpr uint8_t kOdd = Records::kUnknownAction | Records::kBad;
-  return (event.scratch & (kNeeded | kOdd)) == kNeeded;
+  return event.scratch == 0 || (event.scratch & (kNeeded | kOdd)) == kNeeded;
 }
 
 absl::Status SnapshotAssembly::CheckEvent(const Event& event, uint32_t record, size_t entry,
@@ -183,10 +183,20 @@ absl::Status SnapshotAssembly::TakeTrace(const ValueHeap::View& entries, int num
   std::vector<int64_t>& event_times = in_order ? times : copied_times;
   bool has_times = false;
   size_t kept = 0;
+  const auto note_time = [&](const Event& event) {
+    has_times = has_times || event.scratch == 0 || (event.scratch & Records::kHasTime) != 0;
+  };
   if (in_order) {  // as far as every entry is a complete record, each is in its place
-    for (; kept < events.size() && IsComplete(events[kept]); ++kept) {
-      has_times = has_times || (events[kept].scratch & Records::kHasTime) != 0;
-      events[kept].scratch = 0;
+    const std::vector<uint32_t>& partial = records_.partial_events();
+    has_times = partial.size() < events.size();
+    kept = events.size();
+    for (const uint32_t i : partial) {
+      if (!IsComplete(events[i])) kept = std::min<size_t>(kept, i);
+    }
+    for (const uint32_t i : partial) {
+      if (i >= kept) continue;
+      note_time(events[i]);
+      events[i].scratch = 0;
     }
   }
   for (size_t i = kept; i < entries.size(); ++i) {
@@ -197,7 +207,7 @@ absl::Status SnapshotAssembly::TakeTrace(const ValueHeap::View& entries, int num
                                                heap_.Describe(entry)));
     }
     Event event = store[entry.index()];
-    has_times = has_times || (event.scratch & Records::kHasTime) != 0;
+    note_time(event);
     if (!IsComplete(event)) {
       const absl::Status status = CheckEvent(event, entry.index(), i, number);
       if (!status.ok()) return status;

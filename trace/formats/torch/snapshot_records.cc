@@ -57,8 +57,9 @@ absl::Status SnapshotRecords::AddItems(ValueHeap& heap, Value* target, absl::Spa
     switch (KeyOf(pairs[i])) {
       case SnapshotKey::kAction:
         record = Value::Record(kEvent, static_cast<uint32_t>(events_.size()));
-        events_.emplace_back();
+        events_.emplace_back().scratch = kHasKind;
         times_.push_back(0);
+        partial_events_.push_back(record.index());
         break;
       case SnapshotKey::kState:
         record = Value::Record(kBlock, static_cast<uint32_t>(blocks_.size()));
@@ -157,7 +158,7 @@ bool SnapshotRecords::BeginRows(absl::Span<const Value> keys) {
     event->pool = static_cast<uint16_t>(values[fields.pool].index());
   }
   event->kind = kActionKinds[kind];
-  event->scratch = found;
+  event->scratch = found == kWholeEvent ? 0 : found;
   event->address = Address(static_cast<uint64_t>(address.inline_int()));
   event->size = Bytes(static_cast<uint64_t>(size.inline_int()));
   *stream = static_cast<uint64_t>(handle.inline_int());
@@ -171,12 +172,13 @@ bool SnapshotRecords::AddRow(absl::Span<const Value> row, Value* record) {
   if (!MakeEvent(row_, row, &event, &time, &stream)) return false;
   event.stream = StreamIndex(stream);
   *record = Value::Record(kEvent, static_cast<uint32_t>(events_.size()));
+  if (event.scratch != 0) partial_events_.push_back(record->index());
   events_.push_back(event);
   times_.push_back(time);
   return true;
 }
 
-// Keeps events on streams that were known.
+// Keeps whole events on streams that were known.
 class SnapshotRecords::Taker : public RowTaker {
  public:
   explicit Taker(SnapshotRecords& records) : records_(records) {}
@@ -195,7 +197,7 @@ class SnapshotRecords::Taker : public RowTaker {
     Event event;
     int64_t time;
     uint64_t stream;
-    if (!MakeEvent(fields_, row, &event, &time, &stream)) return false;
+    if (!MakeEvent(fields_, row, &event, &time, &stream) || event.scratch != 0) return false;
     if (stream != last_stream_ || last_index_ == kUnknown) {
       const auto known = streams_.find(stream);
       if (known == streams_.end()) return false;
@@ -236,7 +238,13 @@ absl::Status SnapshotRecords::SetFields(Value record, absl::Span<Value> pairs, u
   const uint32_t index = record.index();
   std::string_view where;
   switch (record.tag()) {
-    case kEvent: where = "a trace entry"; break;
+    case kEvent:
+      where = "a trace entry";
+      if (events_[index].scratch == 0) {
+        events_[index].scratch = kWholeEvent;
+        partial_events_.push_back(index);
+      }
+      break;
     case kBlock: where = "a block"; break;
     case kAnnotation: where = "an annotation"; break;
     default:

@@ -41,6 +41,7 @@ class SnapshotRecords : public DictReducer {
     kHasDeviceFree = 32,  // events: `address` came as device_free
     kUnknownAction = 64,  // events: Event::id is the action's name in trace.strings
     kBad = 128,           // a field has no usable value, see ProblemOf()
+    kWholeEvent = kHasKind | kHasAddress | kHasSize | kHasStream | kHasTime,
   };
   struct Block {
     BlockInfo info;
@@ -59,9 +60,9 @@ class SnapshotRecords : public DictReducer {
   std::unique_ptr<RowTaker> NewRowTaker() override;
 
   uint64_t MemoryUse() const override {
-    return events_.size() * kEventBytes + blocks_.capacity() * sizeof(Block) +
-           annotations_.capacity() * sizeof(Annotation) + streams_.size() * kStreamBytes +
-           stack_memory_;
+    return events_.size() * kEventBytes + partial_events_.capacity() * sizeof(uint32_t) +
+           blocks_.capacity() * sizeof(Block) + annotations_.capacity() * sizeof(Annotation) +
+           streams_.size() * kStreamBytes + stack_memory_;
   }
 
   // Reserves memory for about `count` events; a hint.
@@ -70,8 +71,10 @@ class SnapshotRecords : public DictReducer {
     times_.reserve(count);
   }
 
-  // Event::scratch holds the fields, Event::stream an index into streams().
+  // Event::scratch holds the fields, or 0 for kWholeEvent; Event::stream an index into streams().
   std::vector<Event>& events() { return events_; }
+  // Returns the indices of the events whose scratch is not 0, which are few, in any order.
+  const std::vector<uint32_t>& partial_events() const { return partial_events_; }
   std::vector<int64_t>& times() { return times_; }
   const std::vector<Block>& blocks() const { return blocks_; }
   const std::vector<Annotation>& annotations() const { return annotations_; }
@@ -140,6 +143,7 @@ class SnapshotRecords : public DictReducer {
   uint64_t stack_memory_ = 0;
   std::vector<Event> events_;
   std::vector<int64_t> times_;
+  std::vector<uint32_t> partial_events_;
   std::vector<Block> blocks_;
   std::vector<Annotation> annotations_;
   std::vector<uint8_t> annotation_fields_;

@@ -130,6 +130,8 @@ TEST(SnapshotFuzz, SeededMutations) {
 // frames unless it is a free_completed, which has that of the entry before it.
 class RowWriter {
  public:
+  explicit RowWriter(bool with_times = true) : with_times_(with_times) {}
+
   std::string Write(int entries) {
     Open("}", "(");
     Text("device_traces");
@@ -183,8 +185,10 @@ class RowWriter {
     Int(static_cast<uint64_t>(i) * 100);
     Text("stream");
     Int(i % 7 == 0 ? 1 : 0);
-    Text("time_us");
-    Int(static_cast<uint64_t>(i) * 1000);
+    if (with_times_) {
+      Text("time_us");
+      Int(static_cast<uint64_t>(i) * 1000);
+    }
     Text("segment_pool_id");
     Int(0);
     Int(i % 5 == 0 ? 3 : 0);
@@ -205,6 +209,7 @@ class RowWriter {
     bytes_ += "u";
   }
 
+  const bool with_times_;
   std::string bytes_ = "\x80\x04";
   int next_slot_ = 0;
   int last_list_ = 0;
@@ -319,6 +324,16 @@ TEST(SnapshotFuzz, EntriesInRowsSayTheSame) {
     EXPECT_EQ(rows->stacks[device.events[i].text_or_stack].size(),
               from % 4 == 3 ? 0 : 2 + from % 3);
   }
+}
+
+TEST(SnapshotFuzz, EntriesWithoutTimesSayTheSame) {
+  const std::string sample = RowWriter(false).Write(240);
+  RowCount count;
+  const absl::StatusOr<Trace> rows = ReadWith(sample, &count, 2000);
+  ExpectSame(rows, ReadWith(sample, nullptr));
+  EXPECT_GT(count.own, 180u);
+  ASSERT_EQ(rows->devices.size(), 1u);
+  EXPECT_TRUE(rows->devices[0].time_us.empty());
 }
 
 TEST(SnapshotFuzz, RowsThatAnotherThreadReadSayTheSame) {
