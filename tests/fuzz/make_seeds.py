@@ -43,6 +43,19 @@ def snapshot(expandable=False, devices=1):
             "external_annotations": [{"name": "step", "stage": "START", "device": 0, "time_us": 1}]}
 
 
+def rows():
+    """Entries as PyTorch writes them: a list of frames each, but a free's completion has that of the free."""
+    texts = {"compile_context": "N/A", "user_metadata": ""}
+    trace = []
+    for number in range(30):
+        where = {"addr": BASE + 512 * (number % 4), "size": 300 + number, "stream": 0}
+        time = 1700000000000000 + 3 * number
+        freed = FRAMES[::-1]
+        for action, frames in (("alloc", list(FRAMES)), ("free_requested", freed), ("free_completed", freed)):
+            trace.append({"action": action} | where | {"time_us": time} | texts | {"frames": frames})
+    return {"segments": [], "device_traces": [trace]}
+
+
 def write(target, name, content):
     folder = CORPUS / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -56,6 +69,7 @@ def main():
         for protocol in (2, 4):
             write("pickle", f"seed{number}-{protocol}", pickle.dumps(value, protocol=protocol))
         write("snapshot_json", f"seed{number}", json.dumps(value))
+    write("pickle", "seed4-4", pickle.dumps(rows(), protocol=4))
     readable.append(pickle.dumps(snapshot(), protocol=4))
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "source"

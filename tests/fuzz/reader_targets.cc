@@ -81,8 +81,32 @@ void Settings(std::string_view bytes) {
   (void)LintAllocatorConf(bytes.substr(1), profile);
 }
 
+// One thread and two read the same.
+void Pickle(std::string_view bytes) {
+  constexpr size_t kShare = 1000;  // some ten rows
+  const std::unique_ptr<ByteSource> source = Source(bytes), again = Source(bytes);
+  if (source == nullptr || again == nullptr) return;
+  const absl::StatusOr<Trace> alone = ReadSnapshotPickle(*source, "f", 0);
+  absl::StatusOr<Trace> shared = ReadSnapshotPickle(*again, "f", kShare);
+  if (alone.status() != shared.status()) std::abort();
+  if (alone.ok()) {
+    if (alone->streams != shared->streams || alone->devices.size() != shared->devices.size()) {
+      std::abort();
+    }
+    for (size_t i = 0; i < alone->devices.size(); ++i) {
+      const DeviceTrace& a = alone->devices[i];
+      const DeviceTrace& b = shared->devices[i];
+      if (a.time_us != b.time_us ||
+          !std::equal(a.events.begin(), a.events.end(), b.events.begin(), b.events.end())) {
+        std::abort();
+      }
+    }
+  }
+  Take(std::move(shared));
+}
+
 constexpr Target kTargets[] = {
-    {"pickle", Named<ReadSnapshotPickle>},
+    {"pickle", Pickle},
     {"snapshot_json", Named<ReadSnapshotJson>},
     {"flat_jsonl", Plain<ReadFlatJsonl>},
     {"op_log", Plain<ReadOpLog>},

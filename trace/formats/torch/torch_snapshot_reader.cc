@@ -45,6 +45,12 @@ bool IsSnapshotJson(std::string_view head) {
 bool IsSnapshotPickle(std::string_view head) { return !head.empty() && head[0] == '\x80'; }
 
 absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& path) {
+  return ReadSnapshotPickle(source, path,
+                            std::thread::hardware_concurrency() > 1 ? kPickleShare : 0);
+}
+
+absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& path,
+                                         size_t share) {
   Trace trace;
   trace.format = "torch_snapshot_pickle";
   ValueHeap heap;
@@ -53,7 +59,6 @@ absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& 
     records.Reserve(std::min(*bytes / kBytesPerEvent, kMaxReserved));
     heap.ReserveMemo(std::min(*bytes / kBytesPerSlot, kMaxReserved));
   }
-  const size_t share = std::thread::hardware_concurrency() > 1 ? kPickleShare : 0;
   const absl::StatusOr<Pickle> pickle = ReadPickle(source, heap, records, share);
   if (!pickle.ok()) return Within(path, pickle.status());
   trace.layout.pickle_protocol = pickle->protocol;

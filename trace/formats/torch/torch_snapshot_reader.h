@@ -4,6 +4,7 @@
 #ifndef MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_
 #define MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ bool IsSnapshotJson(std::string_view head);
 // plain data, a memory count that is negative, fractional or beyond 64 bits, a missing field. JSON
 // integers are exact up to 64 bits.
 absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& path);
+// Reads the same with a second thread that shares `share` bytes at a time; 0: with one thread. See
+// ReadPickle(). The above takes kPickleShare where there are two processors.
+absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& path, size_t share);
 absl::StatusOr<Trace> ReadSnapshotJson(ByteSource& source, const std::string& path);
 
 }  // namespace memreplay
