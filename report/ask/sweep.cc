@@ -203,6 +203,19 @@ void Suggest(const SweepRow& row, const SweepRow& current, bool with_time,
 // The number of best rows that get error bars; few users look at more.
 constexpr size_t kErrorBars = 3;
 
+// What no settings change. Finding it takes as long as several replays.
+struct Bounds {
+  PeakLive live;
+  Packing packing;
+};
+
+std::future<Bounds> SeekBounds(const Schedule& schedule, size_t threads) {
+  return std::async(LaunchOn(threads), [&schedule] {
+    const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
+    return Bounds{PeakLiveOf(lifetimes), BestPacking(lifetimes)};
+  });
+}
+
 }  // namespace
 
 std::vector<std::string> RisksOf(const AllocatorConfig& config, std::optional<double> fraction) {
@@ -304,15 +317,13 @@ std::string SearchLimitNote(const Schedule& schedule) {
                 "; --conf tries others");
 }
 
-void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question) {
+namespace {
+
+void AddSweepWith(std::future<Bounds> sought, const Study& study, const SweepQuestion& question,
+                  proto::DeviceReport* report) {
   const Schedule& schedule = study.schedule();
   const ReplaySettings on_card = study.OnCard(study.settings());
   SweepAnswer answer;
-  std::future<void> bounds = std::async(LaunchOn(question.threads), [&] {
-    const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
-    answer.live = PeakLiveOf(lifetimes);
-    answer.packing = BestPacking(lifetimes);
-  });
   const SweepContext context = {study,
                                 on_card,
                                 question.start,
@@ -356,7 +367,9 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
   if (!answer.searched && worst != answer.rows.rend())
     answer.worst_cause = WhyReserved(context, *worst);
   if (question.shown.has_value()) answer.shown = *question.shown;
-  bounds.get();
+  const Bounds bounds = sought.get();
+  answer.live = bounds.live;
+  answer.packing = bounds.packing;
   if (std::string note = SearchLimitNote(schedule); answer.searched && !note.empty()) {
     report->add_notes(std::move(note));
   }
@@ -378,18 +391,27 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
   AddSweep(answer, schedule, *on_card.torch.profile, report);
 }
 
+}  // namespace
+
+void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question) {
+  AddSweepWith(SeekBounds(study.schedule(), question.threads), study, question, report);
+}
+
 absl::StatusOr<proto::DeviceReport> AskSweep(const Study& study, const SweepQuestion& question) {
+  const Schedule& schedule = study.schedule();
+  const bool is_empty = !schedule.is_program() && schedule.device_trace().events.empty();
+  std::future<Bounds> bounds;
+  if (!is_empty) bounds = SeekBounds(schedule, question.threads);
   absl::StatusOr<proto::DeviceReport> report = AskCurrent(study);
   if (!report.ok()) return report;
-  const Schedule& schedule = study.schedule();
-  if (!schedule.is_program() && schedule.device_trace().events.empty()) {
+  if (is_empty) {
     report->set_mode(proto::Mode::sweep);
     report->mutable_sweep()->set_searched(question.confs.empty());
     return report;
   }
   report->set_capacity_bytes(
       study.OnCard(study.settings()).capacity.value_or(Bytes()).signed_value());
-  AddSweepTo(&*report, study, question);
+  AddSweepWith(std::move(bounds), study, question, &*report);
   return report;
 }
 
