@@ -51,13 +51,13 @@ class ScheduleBuilder {
   void IdentifyAlloc(uint32_t i);
   uint32_t IdentifyFree(uint32_t i);  // returns the last event handled
   void IdentifyCompletion(uint32_t i);
-  bool IsInFinalSegment(const Event& alloc) {
+  bool IsInSegment(const Event& alloc) {  // of segment_ranges_
     const uint64_t begin = alloc.address.value();
     const uint64_t end = begin + alloc.size.value();
     if (begin >= near_.first && end <= near_.second) [[likely]] {
       return true;
     }
-    near_ = RangeWith(final_ranges_, begin);
+    near_ = RangeWith(segment_ranges_, begin);
     return begin >= near_.first && end <= near_.second;
   }
   AllocationId AddStart(uint32_t i, BlockState state);
@@ -69,7 +69,7 @@ class ScheduleBuilder {
   void CheckAllocsAreInSegments();
   // Joins ranges that overlap or touch. Ascending.
   static std::vector<Range> Joined(std::vector<Range> ranges);
-  // Returns the last range that begins at or below `address`, or an empty one.
+  // Returns the last range that begins at or below `address`, or kNowhere.
   static Range RangeWith(const std::vector<Range>& ranges, uint64_t address);
   void DescribeHead();
   void MakeRequests();
@@ -98,10 +98,11 @@ class ScheduleBuilder {
   LiveMap live_;
   AllocationId next_id_ = 0;
   std::vector<EventRole> roles_;
-  std::vector<Range> final_ranges_;  // of addresses, in which segments lie at the end
-  Range near_ = {0, 0};              // the one in which the last allocation was
-  std::vector<uint32_t> elsewhere_;  // allocs in none of them
-  bool has_completions_ = false;     // the file records when frees complete
+  static constexpr Range kNowhere = {1, 0};
+  std::vector<Range> segment_ranges_;  // of addresses, in which segments lie at the end, or ever
+  Range near_ = kNowhere;              // the one in which the last allocation was
+  std::vector<uint32_t> elsewhere_;    // allocs in no segment of the end
+  bool has_completions_ = false;       // the file records when frees complete
   bool infer_record_stream_ = true;
   GroupingFacts facts_;
   std::vector<SettingsChange> changes_;

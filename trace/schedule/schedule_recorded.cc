@@ -128,10 +128,10 @@ void ScheduleBuilder::Identify() {
   ReadSettings();
   ReadPoolFlags();
   for (const SegmentInfo& segment : source_.final_state) {
-    final_ranges_.emplace_back(segment.address.value(),
-                               (segment.address + segment.total_size).value());
+    segment_ranges_.emplace_back(segment.address.value(),
+                                 (segment.address + segment.total_size).value());
   }
-  final_ranges_ = Joined(std::move(final_ranges_));
+  segment_ranges_ = Joined(std::move(segment_ranges_));
   // A block that is pending at the end shows that frees can be late, even if none completes in the
   // trace.
   for (const SegmentInfo& segment : source_.final_state) {
@@ -175,7 +175,7 @@ void ScheduleBuilder::IdentifyAlloc(uint32_t i) {
   const AllocationId id = next_id_++;
   roles_[i] = EventRole::kRequest;
   ids_[i] = id;
-  if (source_.has_final_state && !IsInFinalSegment(alloc)) elsewhere_.push_back(i);
+  if (source_.has_final_state && !IsInSegment(alloc)) elsewhere_.push_back(i);
   const auto [it, is_new] = live_.try_emplace(alloc.address.value());
   if (!is_new) {
     schedule_.diagnostics_.Add(
@@ -405,26 +405,21 @@ std::vector<ScheduleBuilder::Range> ScheduleBuilder::Joined(std::vector<Range> r
 ScheduleBuilder::Range ScheduleBuilder::RangeWith(const std::vector<Range>& ranges,
                                                   uint64_t address) {
   const auto it = std::upper_bound(ranges.begin(), ranges.end(), Range(address, ~uint64_t{0}));
-  return it == ranges.begin() ? Range(0, 0) : *std::prev(it);
+  return it == ranges.begin() ? kNowhere : *std::prev(it);
 }
 
 void ScheduleBuilder::CheckAllocsAreInSegments() {
   if (!schedule_.has_final_state_ || elsewhere_.empty()) return;
   // Without a final state, segments without events would be unknown.
   const absl::Span<const Event> events = source_.events.kept();
-  std::vector<Range> ranges = std::move(final_ranges_);
   for (const uint32_t i : schedule_.segment_events_) {
     const Event& e = events[i];
-    ranges.emplace_back(e.address.value(), (e.address + e.size).value());
+    segment_ranges_.emplace_back(e.address.value(), (e.address + e.size).value());
   }
-  ranges = Joined(std::move(ranges));
-  Range last = {0, 0};
+  segment_ranges_ = Joined(std::move(segment_ranges_));
+  near_ = kNowhere;
   for (const uint32_t i : elsewhere_) {
-    const uint64_t begin = events[i].address.value();
-    const uint64_t end = begin + events[i].size.value();
-    if (begin >= last.first && end <= last.second) continue;
-    last = RangeWith(ranges, begin);
-    if (begin < last.first || end > last.second) {
+    if (!IsInSegment(events[i])) {
       schedule_.diagnostics_.Add(DiagnosticKind::kAllocOutsideSegments, i, At(events[i].address));
     }
   }

@@ -185,6 +185,7 @@ TEST(ScheduleRecordedTest, AllocOutsideEverySegment) {
   EXPECT_EQ(Count(recording(kA + 2 * kM, 5), DiagnosticKind::kAllocOutsideSegments), 1u);
   EXPECT_EQ(Count(recording(kA + kM, kM + 1), DiagnosticKind::kAllocOutsideSegments), 1u);
   EXPECT_EQ(Count(recording(kA - 512, 5), DiagnosticKind::kAllocOutsideSegments), 1u);
+  EXPECT_EQ(Count(recording(0, 0), DiagnosticKind::kAllocOutsideSegments), 1u);
 }
 
 TEST(ScheduleRecordedTest, CompletionWithoutRequestFreesTheBlock) {
