@@ -12,7 +12,7 @@
 #include "cli/terminal.h"
 #include "report/words/render_json.h"
 #include "report/words/text.h"
-#include "sim/run/parallel.h"
+#include "trace/value/launch.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -54,7 +54,7 @@ std::atomic<bool> progress_shown = false;  // several at once would overwrite ea
 
 Progress::Progress(std::string_view activity) : activity_(CleanText(activity)) {
   if (isatty(STDERR_FILENO) == 1 && !progress_shown.exchange(true)) {
-    shown_ = std::async(LaunchOn(2), [this] { Show(); });
+    shown_ = LaunchOn(2, [this] { Show(); });
   }
 }
 

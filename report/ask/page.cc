@@ -27,11 +27,11 @@
 #include "sim/oom/oom_analysis.h"
 #include "sim/oom/oom_scene.h"
 #include "sim/recording/sampled_replay.h"
-#include "sim/run/parallel.h"
 #include "sim/study/control.h"
 #include "sim/study/what_if.h"
 #include "sim/whatif/sweep.h"
 #include "trace/value/bounded.h"
+#include "trace/value/launch.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -359,7 +359,7 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
   const int device = schedule.device();
   ProgressSink* const progress = question.progress;
   progress->SetActivity(StrCat("replaying device ", device));
-  std::shared_future<Unsimulated> unsimulated = std::async(LaunchOn(question.threads), [&] {
+  std::shared_future<Unsimulated> unsimulated = LaunchOn(question.threads, [&] {
     study.categories();
     proto::Report::descriptor();  // protobuf makes it when it is first needed, for the page's JSON
     return FindUnsimulated(schedule);

@@ -15,10 +15,10 @@
 #include "report/words/stack_names.h"
 #include "report/words/sweep_words.h"
 #include "report/words/text.h"
-#include "sim/run/parallel.h"
 #include "sim/settings/conf_tokens.h"
 #include "sim/whatif/conf_search.h"
 #include "sim/whatif/sweep.h"
+#include "trace/value/launch.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -210,7 +210,7 @@ struct Bounds {
 };
 
 std::future<Bounds> SeekBounds(const Schedule& schedule, size_t threads) {
-  return std::async(LaunchOn(threads), [&schedule] {
+  return LaunchOn(threads, [&schedule] {
     const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
     return Bounds{PeakLiveOf(lifetimes), BestPacking(lifetimes)};
   });
@@ -355,7 +355,7 @@ void AddSweepWith(std::future<Bounds> sought, const Study& study, const SweepQue
     answer.current = same != answer.rows.end() ? *same : ReplayRow(context, on_card);
   }
   std::future<PeakCause> cause =
-      std::async(LaunchOn(question.threads), [&] { return WhyReserved(context, answer.current); });
+      LaunchOn(question.threads, [&] { return WhyReserved(context, answer.current); });
   std::vector<SweepRow*> barred = {&answer.current};
   for (size_t i = 0; i < std::min(kErrorBars, answer.rows.size()); ++i) {
     barred.push_back(&answer.rows[i]);

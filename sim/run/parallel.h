@@ -8,13 +8,9 @@
 #include <future>
 #include <vector>
 
-namespace memreplay {
+#include "trace/value/launch.h"
 
-// Returns how std::async() runs a task: on a thread of its own if there are several, but when its
-// result is waited for if the system starts none (a limit on memory or on threads).
-inline std::launch LaunchOn(size_t threads) {
-  return threads > 1 ? std::launch::async | std::launch::deferred : std::launch::deferred;
-}
+namespace memreplay {
 
 // Calls work(i) once for each i below `count`, on at most `threads` threads including the calling
 // one, and returns when all are done. The assignment to threads is undefined, so each call of
@@ -27,7 +23,7 @@ void ParallelFor(size_t count, size_t threads, const Work& work) {
   };
   std::vector<std::future<void>> helpers;
   for (size_t i = 1; i < std::min(threads, count); ++i) {
-    helpers.push_back(std::async(LaunchOn(threads), take));
+    helpers.push_back(LaunchOn(threads, take));
   }
   take();
   for (const std::future<void>& helper : helpers) helper.wait();

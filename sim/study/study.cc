@@ -2,15 +2,14 @@
 
 #include <utility>
 
-#include "sim/run/parallel.h"
+#include "trace/value/launch.h"
 
 namespace memreplay {
 
 CategoriesSought SeekCategories(const std::shared_ptr<const Schedule>& recording, size_t threads) {
   CategoriesSought sought;
-  sought.meanings =
-      std::async(LaunchOn(threads), [recording] { return FindMeanings(*recording); }).share();
-  sought.table = std::async(LaunchOn(threads), [recording, meanings = sought.meanings] {
+  sought.meanings = LaunchOn(threads, [recording] { return FindMeanings(*recording); }).share();
+  sought.table = LaunchOn(threads, [recording, meanings = sought.meanings] {
                    return CategoriesOverTime(*recording, meanings.get());
                  }).share();
   return sought;

@@ -1,9 +1,11 @@
 // This library is preloaded into memreplay. The Nth call that writes, maps or places a file fails,
-// as on a full or a broken disk, or, with FAIL_SIGNAL, that signal comes at it. FAIL_CALL names the
-// call, FAIL_AT is N from 1 on, FAIL_ERRNO the error; FAIL_COUNT is a file that gets a byte a call,
-// to count them. Calls on descriptors 0 to 2 and on libraries being loaded are passed over.
+// as on a full or a broken disk, or one that starts a thread, as under a limit, or, with
+// FAIL_SIGNAL, that signal comes at it. FAIL_CALL names the call, FAIL_AT is N from 1 on, or "all",
+// FAIL_ERRNO the error; FAIL_COUNT is a file that gets a byte a call, to count them. Calls on
+// descriptors 0 to 2 and on libraries being loaded are passed over.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -37,7 +39,7 @@ bool Fails(const char* name) {
     }
   }
   const char* const at = getenv("FAIL_AT");
-  if (at == nullptr || atoi(at) != call) return false;
+  if (at == nullptr || (atoi(at) != call && strcmp(at, "all") != 0)) return false;
   if (const char* const signal = getenv("FAIL_SIGNAL")) kill(getpid(), atoi(signal));
   const char* const error = getenv("FAIL_ERRNO");
   errno = error != nullptr ? atoi(error) : ENOSPC;
@@ -104,6 +106,13 @@ void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t 
   if (fd >= 0 && Fails("mmap")) return MAP_FAILED;
   return Real<void* (*)(void*, size_t, int, int, int, off_t)>("mmap")(address, size, protection,
                                                                       flags, fd, offset);
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*),
+                   void* argument) {
+  if (Fails("pthread_create")) return EAGAIN;
+  return Real<int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)>(
+      "pthread_create")(thread, attributes, start, argument);
 }
 
 int fstat(int fd, struct stat* info) {

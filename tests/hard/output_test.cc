@@ -119,6 +119,30 @@ TEST_F(OutputTest, AShortWriteIsGoneOnWith) {
   EXPECT_EQ(Read("out"), Read("whole"));
 }
 
+TEST_F(OutputTest, AThreadThatDoesNotStartChangesNoAnswer) {
+  const std::string shim = std::filesystem::absolute("tests/hard/libfail_shim.so").string();
+  const std::string with = "export LD_PRELOAD='" + shim + "' FAIL_CALL=pthread_create";
+  for (const std::string command :
+       {"inspect recording.jsonl", "inspect --deep recording.jsonl", "replay recording.jsonl",
+        "sweep program.jsonl", "fit program.jsonl", "report -o - recording.jsonl"}) {
+    std::filesystem::remove(Path("count"));
+    const std::string several = command + " --jobs 2";
+    const Outcome usual = Run(several, with + " FAIL_AT=0 FAIL_COUNT=count;");
+    EXPECT_LE(usual.status, 1);
+    const size_t calls = Read("count").size();
+    EXPECT_GT(calls, 0u) << command;
+    std::vector<std::string> places = {"all"};
+    for (size_t at = 1; at <= calls; ++at) places.push_back(std::to_string(at));
+    for (const std::string& at : places) {
+      SCOPED_TRACE(command + ", thread " + at);
+      const Outcome outcome = Run(several, with + " FAIL_AT=" + at + ";");
+      EXPECT_EQ(outcome.status, usual.status);
+      EXPECT_EQ(outcome.out, usual.out);
+      EXPECT_EQ(outcome.err, usual.err);
+    }
+  }
+}
+
 TEST_F(OutputTest, AFullDiskAndALimitOfTheFileSize) {
   for (const Writer& writer : kWriters) {
     SCOPED_TRACE(writer.name);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "trace/bytes/pickle_opcodes.h"
+#include "trace/value/launch.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -250,11 +251,10 @@ void RowsAhead::Start(const KnownRows& known, const ByteSource& source, std::str
   taker_->Restart();
   runs_.clear();
   memo_.clear();
-  reading_ =
-      std::async(std::launch::async | std::launch::deferred, [this, &source, done, begin, end] {
-        source.Drop(done);
-        Read(begin, end);
-      });
+  reading_ = LaunchOn(2, [this, &source, done, begin, end] {
+    source.Drop(done);
+    Read(begin, end);
+  });
 }
 
 const std::vector<RowsAhead::Run>& RowsAhead::Runs() {
