@@ -284,6 +284,11 @@ absl::StatusOr<Pickle> Machine::Run(size_t share) {
                                                reducer_.MemoryUse());
       if (!status.ok()) return status;
       next_memory_check_ = opcode_offset_ + kMemoryCheckStep;
+      if (source_.remaining().has_value()) {
+        const uint64_t all = base_ + static_cast<uint64_t>(end_ - window_);
+        heap_.ExpectMemo(opcode_offset_, all);
+        reducer_.Expect(opcode_offset_, all);
+      }
     }
     opcode_ = static_cast<uint8_t>(*at_);
     size_t length = 1;  // of the opcode and its fixed arguments

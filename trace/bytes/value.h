@@ -4,6 +4,7 @@
 #ifndef MEMREPLAY_TRACE_BYTES_VALUE_H_
 #define MEMREPLAY_TRACE_BYTES_VALUE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -68,6 +69,18 @@ struct WideInt {
   uint64_t bits = 0;  // two's complement if negative
 };
 
+// Reserves memory for a vector that is nearly full, if it goes on to grow with the input, of which
+// `read` of `all` bytes were read. By itself, a vector doubles, and much of that may stay unused.
+template <typename T>
+void ReserveFor(std::vector<T>& elements, uint64_t read, uint64_t all) {
+  constexpr size_t kSoon = 32768;  // elements until the next call
+  const size_t size = elements.size();
+  if (elements.capacity() - size >= kSoon || read == 0) return;
+  const double times = static_cast<double>(all) / static_cast<double>(read);
+  const double wanted = static_cast<double>(size) * std::clamp(1.01 * times, 1.125, 3.0);
+  elements.reserve(static_cast<size_t>(wanted) + kSoon);
+}
+
 // Numbered slots for values, filled in order. Each takes 4 bytes, since a large pickle fills
 // millions and reuses few of them.
 class PickleMemo {
@@ -101,6 +114,7 @@ class PickleMemo {
     ++filled_;
   }
   void Reserve(size_t slots) { slots_.reserve(slots); }
+  void Expect(uint64_t read, uint64_t all) { ReserveFor(slots_, read, all); }
   // Replaces a value by another form of the same value, which leaves everything read from it valid.
   void Replace(uint64_t slot, Value with);
 
@@ -207,7 +221,8 @@ class ValueHeap {
     if (value.is(Value::Kind::kObject)) return Memoize(memo_.size(), value);
     memo_.Append(value);
   }
-  void ReserveMemo(size_t slots) { memo_.Reserve(slots); }  // a hint
+  void ReserveMemo(size_t slots) { memo_.Reserve(slots); }                   // a hint
+  void ExpectMemo(uint64_t read, uint64_t all) { memo_.Expect(read, all); }  // as ReserveFor()
   void DropMemo() { memo_ = PickleMemo(); }
 
   // Returns the approximate memory of containers, memo, numbers and texts, in bytes.
@@ -302,6 +317,8 @@ class DictReducer {
   virtual bool AddRow(absl::Span<const Value> /*values*/, Value* /*record*/) { return false; }
   // Returns a taker of rows for another thread; null if only AddRow() takes rows.
   virtual std::unique_ptr<RowTaker> NewRowTaker() { return nullptr; }
+  // Says now and then how many bytes of how many were read, so that the reducer can reserve memory.
+  virtual void Expect(uint64_t /*read*/, uint64_t /*all*/) {}
   // Returns the approximate memory of the records, in bytes.
   virtual uint64_t MemoryUse() const { return 0; }
 };

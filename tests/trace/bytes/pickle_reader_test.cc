@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/trace/support/py_value.h"
 #include "trace/bytes/pickle_opcodes.h"
@@ -78,6 +80,33 @@ std::string Read5(const std::string& body) { return Read("\x80\x05" + body + "."
 
 bool Contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
+}
+
+// Reads `all` bytes with an element for `dense` bytes up to the middle, and for `dense_later` after
+// it. Returns how much was reserved in vain, and how often.
+std::pair<size_t, size_t> CapacityAndMoves(size_t all, size_t dense, size_t dense_later) {
+  std::vector<int> elements;
+  size_t moves = 0;
+  for (size_t read = 0; read < all; read += 65536) {
+    const size_t before = elements.capacity();
+    ReserveFor(elements, read, all);
+    if (elements.capacity() != before) ++moves;
+    elements.resize(elements.size() + 65536 / (read < all / 2 ? dense : dense_later));
+  }
+  EXPECT_GE(elements.capacity(), elements.size());
+  return {elements.capacity() - elements.size(), moves};
+}
+
+TEST(ReserveFor, LeavesLittleUnusedAndMovesSeldom) {
+  const auto [unused, moves] = CapacityAndMoves(1 << 30, 64, 64);  // 16 M elements
+  EXPECT_LT(unused, 1'000'000u);
+  EXPECT_LT(moves, 10u);
+  const auto [unused_later, moves_later] = CapacityAndMoves(1 << 30, 64, 16);
+  EXPECT_LT(unused_later, 40'000'000u / 8);
+  EXPECT_LT(moves_later, 20u);
+  const auto [unused_small, moves_small] = CapacityAndMoves(1 << 20, 16, 64);
+  EXPECT_LT(unused_small, 40'000u * 3);
+  EXPECT_LT(moves_small, 4u);
 }
 
 TEST(PickleReader, Scalars) {

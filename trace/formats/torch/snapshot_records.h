@@ -59,6 +59,10 @@ class SnapshotRecords : public DictReducer {
   bool AddRow(absl::Span<const Value> row, Value* record) override;
   std::unique_ptr<RowTaker> NewRowTaker() override;
 
+  void Expect(uint64_t read, uint64_t all) override {
+    ReserveFor(events_, read, all);
+    ReserveFor(times_, read, all);
+  }
   uint64_t MemoryUse() const override {
     return events_.size() * kEventBytes + partial_events_.capacity() * sizeof(uint32_t) +
            blocks_.capacity() * sizeof(Block) + annotations_.capacity() * sizeof(Annotation) +
