@@ -245,9 +245,10 @@ void KnownRows::Forget() {
   written_.clear();
 }
 
-void RowsAhead::Start(const KnownRows& known, const ByteSource& source, std::string_view done,
-                      const char* begin, const char* end) {
+void RowsAhead::Start(const KnownRows& known, uint64_t slots, const ByteSource& source,
+                      std::string_view done, const char* begin, const char* end) {
   LearnFrom(known);
+  slots_ = slots;
   taker_->Restart();
   runs_.clear();
   memo_.clear();
@@ -313,10 +314,9 @@ size_t RowsAhead::ReadRow(Run& run, const char* begin, const char* end) {
 // Reads a reference to a list of this run; two events that one call caused have the same list.
 // Where the run's slots are is not known, so the first reference is taken to be to the last list.
 const char* RowsAhead::ReadReference(Run& run, const char* at, Value* value) {
-  if (last_list_ == kNoList) return nullptr;
   const uint64_t slot = ReferenceSlot(at);
   if (run.memo_size == kAnySize) {
-    if (slot < last_list_ - run.memo_begin) return nullptr;
+    if (last_list_ == kNoList || slot < slots_ + (last_list_ - run.memo_begin)) return nullptr;
     run.memo_size = slot - (last_list_ - run.memo_begin);
   }
   const uint64_t place = slot - run.memo_size;
@@ -410,7 +410,8 @@ PickleRows::Rows PickleRows::TakeRun(const char* begin) {
     ahead_ = std::make_unique<RowsAhead>(std::move(taker));
   }
   next_run_ = 0;
-  ahead_->Start(*this, *source_, unread_.substr(0, done), next_run_at_, begin + share_);
+  ahead_->Start(*this, heap_.memo().size(), *source_, unread_.substr(0, done), next_run_at_,
+                begin + share_);
   unread_.remove_prefix(done);
   return {};
 }

@@ -134,11 +134,11 @@ class RowsAhead : private KnownRows {
 
   explicit RowsAhead(std::unique_ptr<RowTaker> taker) : taker_(std::move(taker)) {}
 
-  // Begins to read the rows of [begin, end) by what `known` knows now, once it has dropped `done`
-  // from `source`; forgets the rows of the last call. The bytes stay where they are until Runs()
-  // returns. Memory: O(end - begin).
-  void Start(const KnownRows& known, const ByteSource& source, std::string_view done,
-             const char* begin, const char* end);
+  // Begins to read the rows of [begin, end) by what `known` knows now, after the memo has got
+  // `slots` slots, and drops `done` from `source` first; forgets the rows of the last call. The
+  // bytes stay where they are until Runs() returns. Memory: O(end - begin).
+  void Start(const KnownRows& known, uint64_t slots, const ByteSource& source,
+             std::string_view done, const char* begin, const char* end);
   // Waits for the reading to end. Returns the runs in order. Bytes between them are unread, and the
   // first of a run may be something else than the row that it seems to be.
   const std::vector<Run>& Runs();
@@ -159,6 +159,7 @@ class RowsAhead : private KnownRows {
   std::vector<Value> memo_;
   static constexpr size_t kNoList = ~size_t{0};
   size_t last_list_ = kNoList;  // of the run, in memo_
+  uint64_t slots_ = 0;          // of the memo before all runs
   std::future<void> reading_;   // waits for it when destroyed, so it is the last member
 };
 
