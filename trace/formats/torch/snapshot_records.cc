@@ -178,7 +178,7 @@ bool SnapshotRecords::AddRow(absl::Span<const Value> row, Value* record) {
   return true;
 }
 
-// Keeps whole events on streams that were known.
+// Keeps events on streams that were known.
 class SnapshotRecords::Taker : public RowTaker {
  public:
   explicit Taker(SnapshotRecords& records) : records_(records) {}
@@ -197,7 +197,7 @@ class SnapshotRecords::Taker : public RowTaker {
     Event event;
     int64_t time;
     uint64_t stream;
-    if (!MakeEvent(fields_, row, &event, &time, &stream) || event.scratch != 0) return false;
+    if (!MakeEvent(fields_, row, &event, &time, &stream)) return false;
     if (stream != last_stream_ || last_index_ == kUnknown) {
       const auto known = streams_.find(stream);
       if (known == streams_.end()) return false;
@@ -212,6 +212,9 @@ class SnapshotRecords::Taker : public RowTaker {
 
   Value Pass(size_t first, size_t count) override {
     const auto record = Value::Record(kEvent, static_cast<uint32_t>(records_.events_.size()));
+    for (uint32_t i = 0; i < count && fields_.time < 0; ++i) {  // without a time, none is whole
+      records_.partial_events_.push_back(record.index() + i);
+    }
     const auto begin = static_cast<ptrdiff_t>(first);
     const auto end = static_cast<ptrdiff_t>(first + count);
     records_.events_.insert(records_.events_.end(), events_.begin() + begin, events_.begin() + end);
