@@ -165,7 +165,8 @@ std::string Unused(const proto::DeviceReport& device) {
   if (reserved == 0 || unused < 0) return "";
   const std::string share = absl::StrFormat(
       "%.0f %%", 100.0 * static_cast<double>(unused) / static_cast<double>(reserved));
-  if (kUnusedShare * unused < reserved) return StrCat(" Fragmentation is no issue (", share, ").");
+  if (IsLessThanOneIn(kUnusedShare, unused, reserved))
+    return StrCat(" Fragmentation is no issue (", share, ").");
   if (unused < kLittle) return "";
   return StrCat(" Of the ", FormatSize(reserved), " reserved, ", share,
                 " is unused; memreplay sweep finds out whether settings help.");

@@ -597,11 +597,12 @@ void JudgeTable(const Facts& facts, const Sums& sums, Judgement* judgement) {
       at_peak.unallocated = Positive(*sums.reserved - *facts[Quantity::kPeakAllocated]);
     }
     if (JudgeFragmentation(facts, at_peak, judgement)) {
+      const auto& peak = facts[Quantity::kPeakAllocated];  // a damaged table may lack it
       judgement->happened =
-          StrCat("PyTorch holds ", Size(*at_peak.reserved), " and never had more than ",
-                 Size(*facts[Quantity::kPeakAllocated]),
-                 " in tensors: ", Percent(Share(*at_peak.unallocated, *at_peak.reserved)),
-                 " lies in pieces");
+          StrCat("PyTorch holds ", Size(*at_peak.reserved),
+                 peak.has_value() ? StrCat(" and never had more than ", Size(*peak), " in tensors")
+                                  : StrCat(", ", Size(*at_peak.unallocated), " of it in no tensor"),
+                 ": ", Percent(Share(*at_peak.unallocated, *at_peak.reserved)), " lies in pieces");
       judgement->settings_give = at_peak.unallocated;
     } else if (facts[Number::kOoms].value_or(0) > 0 && sums.reserved.has_value() &&
                facts[Quantity::kPeakAllocated].has_value()) {

@@ -107,6 +107,19 @@ TEST(LogScan, AFailureAcrossTwoStepsIsWhole) {
   }
 }
 
+TEST(LogScan, ATableWithoutItsPeakIsExplainedByWhatItHas) {
+  const auto report = ExplainText(
+      "|                  PyTorch CUDA memory summary, device ID 0                 |\n"
+      "|        Metric         | Cur Usage  | Peak Usage | Tot Alloc  | Tot Freed  |\n"
+      "| Allocated memory      |   1024 MiB |   2?2 B    |    920 GiB |    898 GiB |\n"
+      "| GPU reserved memory   |  22528 MiB |  30100 MiB |  30100 MiB |   7600 MiB |\n");
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->explanation().verdict(), proto::Explanation::fragmentation);
+  EXPECT_TRUE(report->explanation().sentence().starts_with(
+      "PyTorch holds 22.0 GiB, 21.0 GiB of it in no tensor: 95.5 % lies in pieces;"))
+      << report->explanation().sentence();
+}
+
 TEST(LogScan, TheLastOfManyIsExplained) {
   std::string log;
   for (int i = 0; i < 50; ++i) log += LogText(10 << 10) + kFailure;
