@@ -57,7 +57,7 @@ class ScheduleBuilder {
     if (begin >= near_.first && end <= near_.second) [[likely]] {
       return true;
     }
-    near_ = RangeWith(segment_ranges_, begin);
+    near_ = RangeWith(begin);
     return begin >= near_.first && end <= near_.second;
   }
   AllocationId AddStart(uint32_t i, BlockState state);
@@ -69,8 +69,8 @@ class ScheduleBuilder {
   void CheckAllocsAreInSegments();
   // Joins ranges that overlap or touch. Ascending.
   static std::vector<Range> Joined(std::vector<Range> ranges);
-  // Returns the last range that begins at or below `address`, or kNowhere.
-  static Range RangeWith(const std::vector<Range>& ranges, uint64_t address);
+  // Returns the last of segment_ranges_ that begins at or below `address`, or kNowhere.
+  Range RangeWith(uint64_t address) const;
   void DescribeHead();
   void MakeRequests();
   void EmitGroup(const RecordedGroup& group);

@@ -402,10 +402,10 @@ std::vector<ScheduleBuilder::Range> ScheduleBuilder::Joined(std::vector<Range> r
   return joined;
 }
 
-ScheduleBuilder::Range ScheduleBuilder::RangeWith(const std::vector<Range>& ranges,
-                                                  uint64_t address) {
-  const auto it = std::upper_bound(ranges.begin(), ranges.end(), Range(address, ~uint64_t{0}));
-  return it == ranges.begin() ? kNowhere : *std::prev(it);
+ScheduleBuilder::Range ScheduleBuilder::RangeWith(uint64_t address) const {
+  const auto it = std::upper_bound(segment_ranges_.begin(), segment_ranges_.end(),
+                                   Range(address, ~uint64_t{0}));
+  return it == segment_ranges_.begin() ? kNowhere : *std::prev(it);
 }
 
 void ScheduleBuilder::CheckAllocsAreInSegments() {
