@@ -284,8 +284,8 @@ absl::StatusOr<Pickle> Machine::Run(size_t share) {
                                                reducer_.MemoryUse());
       if (!status.ok()) return status;
       next_memory_check_ = opcode_offset_ + kMemoryCheckStep;
-      if (source_.remaining().has_value()) {
-        const uint64_t all = base_ + static_cast<uint64_t>(end_ - window_);
+      if (const auto remaining = source_.remaining(); remaining.has_value()) {
+        const uint64_t all = source_.position() + *remaining;
         heap_.ExpectMemo(opcode_offset_, all);
         reducer_.Expect(opcode_offset_, all);
       }

@@ -77,7 +77,8 @@ class SnapshotRecords : public DictReducer {
 
   // Event::scratch holds the fields, or 0 for kWholeEvent; Event::stream an index into streams().
   std::vector<Event>& events() { return events_; }
-  // Returns the indices of the events whose scratch is not 0, which are few, in any order.
+  // Returns the indices of the events whose scratch is not 0, in any order: few, unless no entry of
+  // the file has a time.
   const std::vector<uint32_t>& partial_events() const { return partial_events_; }
   std::vector<int64_t>& times() { return times_; }
   const std::vector<Block>& blocks() const { return blocks_; }
