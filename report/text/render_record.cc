@@ -44,7 +44,7 @@ std::string Verdict(const proto::RecordReport& report, const proto::RecordedProc
                     [](const proto::RecordedCard& card) { return card.peak_reserved() > 0; });
     return StrCat(
         took_any ? "it fits up to where it stopped" : "it failed before it allocated any memory",
-        ": ", process.error());
+        ": ", CleanText(process.error()));
   }
   if (process.cards().empty()) return "it ran";
   int64_t spare = INT64_MAX;
@@ -366,7 +366,7 @@ Text RenderRecord(const proto::RecordReport& report) {
                   : ": nothing was recorded.\n");
   }
   for (const proto::RecordedProcess& process : report.processes()) {
-    answer.Add({process.name(),
+    answer.Add({CleanText(process.name()),
                 StrCat(program, " on ", CardText(process), ": ", Verdict(report, process), "."),
                 process.ooms() == 0 && process.error().empty() ? Tone::kAnswer : Tone::kBadAnswer});
     AppendDiagnoses(process, &text);

@@ -41,7 +41,8 @@ void FindRecordFaults(proto::RecordReport* report) {
   for (std::string& fault : *report->mutable_faults())
     fault = CleanText(fault);  // a process's words
   for (const proto::RecordedProcess& process : report->processes()) {
-    const std::string name = process.name().empty() ? std::string() : StrCat(process.name(), ": ");
+    const std::string name =
+        process.name().empty() ? std::string() : StrCat(CleanText(process.name()), ": ");
     if (process.ooms() > 0) {
       report->add_faults(StrCat(name, "out of memory ", FormatCount(process.ooms(), "time")));
     }

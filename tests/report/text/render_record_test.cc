@@ -1,8 +1,15 @@
 #include "report/text/render_record.h"
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/match.h"
+#include "report/words/record_faults.h"
+#include "tests/fuzz/mutated_message.h"
 
 namespace memreplay {
 namespace {
@@ -243,6 +250,49 @@ TEST(RenderRecord, WithoutAGpuNothingIsRecorded) {
   report.add_program("hello\x1b[2J.py");
   EXPECT_EQ(RenderRecord(report).text,
             "hello?[2J.py: none of its processes allocated GPU memory, so nothing was recorded.\n");
+}
+
+// Sets each text of a message, and of those in it, to `text`.
+void SetTexts(const std::string& text, google::protobuf::Message* message) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message->GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(*message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const int size = field->is_repeated() ? reflection.FieldSize(*message, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+        field->is_repeated() ? reflection.SetRepeatedString(message, field, i, text)
+                             : reflection.SetString(message, field, text);
+      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        SetTexts(text, field->is_repeated() ? reflection.MutableRepeatedMessage(message, field, i)
+                                            : reflection.MutableMessage(message, field));
+      }
+    }
+  }
+}
+
+// Whatever a process wrote (the name of an exception's class may be any text), and whichever two
+// of its fields are missing.
+TEST(RenderRecord, NoTextOfAProcessReachesTheTerminalAsItIs) {
+  proto::RecordReport full;
+  fuzz::FillMessage(&full);
+  SetTexts("\x1b[31m", &full);
+  const google::protobuf::Descriptor& type = *proto::RecordedProcess::descriptor();
+  for (int first = 0; first < type.field_count(); ++first) {
+    for (int second = first; second < type.field_count(); ++second) {
+      proto::RecordReport report = full;
+      for (proto::RecordedProcess& process : *report.mutable_processes()) {
+        process.GetReflection()->ClearField(&process, type.field(first));
+        process.GetReflection()->ClearField(&process, type.field(second));
+      }
+      FindRecordFaults(&report);
+      const std::string text = RenderRecord(report).text;
+      EXPECT_EQ(text.find('\x1b'), std::string::npos)
+          << "without " << type.field(first)->name() << " and " << type.field(second)->name()
+          << ":\n" << text;
+    }
+  }
 }
 
 }  // namespace
