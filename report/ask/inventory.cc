@@ -171,12 +171,12 @@ void AddStreams(const Trace& trace, const DeviceTrace& device, const Walk& walk,
     if (walk.streams[index].allocations == 0) continue;
     auto& use = uses[index < trace.streams.size() ? trace.streams[index].value() : index];
     use.set_allocs(use.allocs() + walk.streams[index].allocations);
-    use.set_requested_bytes(use.requested_bytes() + walk.streams[index].bytes);
+    use.set_requested_bytes(BoundedSum(use.requested_bytes(), walk.streams[index].bytes));
   }
   for (const SegmentInfo& segment : device.final_state) {
     auto& use = uses[segment.stream.value()];
     use.set_segments(use.segments() + 1);
-    use.set_reserved_bytes(use.reserved_bytes() + segment.total_size.signed_value());
+    use.set_reserved_bytes(BoundedSum(use.reserved_bytes(), segment.total_size.signed_value()));
   }
   for (auto& [handle, use] : uses) {
     use.set_stream(static_cast<int64_t>(handle));
@@ -189,10 +189,10 @@ void AddPools(const DeviceTrace& device, proto::Inventory* inventory) {
   for (const SegmentInfo& segment : device.final_state) {
     auto& use = uses[segment.pool_id];
     use.set_segments(use.segments() + 1);
-    use.set_reserved_bytes(use.reserved_bytes() + segment.total_size.signed_value());
+    use.set_reserved_bytes(BoundedSum(use.reserved_bytes(), segment.total_size.signed_value()));
     for (const BlockInfo& block : segment.blocks) {
       if (block.state == BlockState::kInactive) continue;
-      use.set_active_bytes(use.active_bytes() + block.size.signed_value());
+      use.set_active_bytes(BoundedSum(use.active_bytes(), block.size.signed_value()));
     }
   }
   for (auto& [id, use] : uses) {
