@@ -115,7 +115,8 @@ TEST(ScalingTest, WhatIsLiveAtTheStartIsPairedByItsFreesAndItsLines) {
   const auto scaling = Scaling::Find({{"a", 2, &two}, {"b", 4, &four}});
   ASSERT_TRUE(scaling.ok()) << scaling.status();
   std::vector<Bytes> sizes;
-  for (const StartAllocation& start : scaling->At(3).start_allocations()) {
+  const Schedule three = scaling->At(3);
+  for (const StartAllocation& start : three.start_allocations()) {
     sizes.push_back(start.requested_size);
   }
   EXPECT_EQ(sizes, (std::vector<Bytes>{MiB(15), MiB(7)}));
