@@ -91,7 +91,8 @@ void Generator::Header() {
   }
   if (mix_ == Mix::kPressure || mix_ == Mix::kLimits || mix_ == Mix::kExpandable ||
       ((any || mix_ == Mix::kPools || mix_ == Mix::kStreams) && Chance(50))) {
-    program_.total = Bytes(OneOf({60, 100, 150, 256, 401, 1024}) * kMi + OneOf({0, 1, 512}));
+    const uint64_t mebibytes = OneOf({60, 100, 150, 256, 401, 1024});
+    program_.total = Bytes(mebibytes * kMi + OneOf({0, 1, 512}));
   }
   if (mix_ == Mix::kExpandable || (any && Chance(30))) expandable_ = true;
   if (mix_ == Mix::kPools && Chance(30)) expandable_ = true;
@@ -218,7 +219,8 @@ void Generator::HolesStep() {
   for (size_t i = before; i < live_.size(); ++i) Free(i);
   if (contexts_.empty()) Add(EventKind::kEmptyCache);
   while (live_.size() > before) Free(before + Below(live_.size() - before));
-  Alloc(unit * (Chance(50) ? count : 2 + Below(count - 1)) - Below(2) * 512, 0);
+  const uint64_t units = Chance(50) ? count : 2 + Below(count - 1);
+  Alloc(unit * units - Below(2) * 512, 0);
 }
 
 // Caches blocks of several ages, then makes a request that lets garbage collection choose among
@@ -364,7 +366,8 @@ void Generator::Next() {
       (!live_.empty() && Chance(live_.size() < live_target_ ? 35 : 60))) {
     return FreeSome();
   }
-  Alloc(Size(), Chance(60) ? 0 : AnyStream());
+  const uint32_t stream = Chance(60) ? 0 : AnyStream();
+  Alloc(Size(), stream);
 }
 
 }  // namespace
