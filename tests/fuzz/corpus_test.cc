@@ -1,8 +1,11 @@
 // Puts every file that the fuzzer kept or that once crashed through its target, and through the
 // others; and puts snapshots with field values that nothing writes through every reader and
-// command. The seed is fixed, so the inputs are the same on every run.
+// command. The seed is fixed, so the inputs are the same on every run; others:
+//   MEMREPLAY_SEED=7 bazel-bin/tests/fuzz/corpus_test --gtest_filter='Mutations.*'
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -21,6 +24,11 @@ namespace {
 std::string ReadFile(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+uint64_t Seed() {
+  const char* text = std::getenv("MEMREPLAY_SEED");
+  return text == nullptr ? 15 : std::strtoull(text, nullptr, 10);
 }
 
 TEST(Corpus, EveryFileThroughItsTarget) {
@@ -45,7 +53,7 @@ TEST(Mutations, SnapshotsWithFieldsThatNoProgramWrites) {
   const Target& commands = *FindTarget(CommandTargets(), "commands");
   const Target& pickle = *FindTarget(ReaderTargets(), "pickle");
   const Target& json = *FindTarget(ReaderTargets(), "snapshot_json");
-  std::mt19937_64 random(15);
+  std::mt19937_64 random(Seed());
   const auto below = [&random](uint64_t n) { return random() % n; };
   constexpr int kCount = 1500;
   for (int i = 0; i < kCount; ++i) {
@@ -63,7 +71,7 @@ TEST(Mutations, SnapshotsWithFieldsThatNoProgramWrites) {
 
 TEST(Mutations, BytesOfSnapshots) {
   const Target& commands = *FindTarget(CommandTargets(), "commands");
-  std::mt19937_64 random(15);
+  std::mt19937_64 random(Seed());
   for (int i = 0; i < 1500; ++i) {
     SCOPED_TRACE(i);
     std::string bytes = PythonPickle(SampleSnapshot(kReleases[random() % std::size(kReleases)]));
