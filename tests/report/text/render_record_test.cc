@@ -290,7 +290,8 @@ TEST(RenderRecord, NoTextOfAProcessReachesTheTerminalAsItIs) {
       const std::string text = RenderRecord(report).text;
       EXPECT_EQ(text.find('\x1b'), std::string::npos)
           << "without " << type.field(first)->name() << " and " << type.field(second)->name()
-          << ":\n" << text;
+          << ":\n"
+          << text;
     }
   }
 }
