@@ -211,7 +211,7 @@ void AddUse(const OomAnalysis& analysis, const ReplaySettings& settings,
   }
   use.set_capacity_bytes(capacity.signed_value());
   use.set_capacity_source(source);
-  use.set_outside_bytes(capacity.signed_value() - known.signed_value());
+  use.set_outside_bytes(BoundedSum(capacity.signed_value(), -known.signed_value()));
 }
 
 std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom) {
@@ -237,8 +237,7 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
                     FormatCount(oom.leak().steps(), "step"), ", so there is no room for ", wanted);
     case OomVerdict::kTrueShortage:
       return StrCat(wanted, " requested; even without fragmentation only ", obtainable,
-                    " was available, ", FormatSize(oom.requested_bytes() - oom.obtainable_bytes()),
-                    " short");
+                    " was available, ", FormatSize(BoundedSum(oom.requested_bytes(), -oom.obtainable_bytes())), " short");
     case OomVerdict::kFragmentation: break;
   }
   // The cures that hold the least are named.
