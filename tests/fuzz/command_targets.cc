@@ -6,12 +6,12 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -30,6 +30,7 @@
 #include "report/words/record_faults.h"
 #include "report/words/render_json.h"
 #include "report/words/sizes.h"
+#include "report/words/text.h"
 #include "report/words/version.h"
 #include "tests/fuzz/mutated_message.h"
 #include "tests/fuzz/mutated_recording.h"
@@ -41,6 +42,20 @@
 
 namespace memreplay::fuzz {
 namespace {
+
+// stderr as the process began: libFuzzer, asked to keep its own reports apart, closes it later.
+const int kFirstErrors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+
+// What is printed is valid UTF-8 without control characters, whatever texts a file has.
+void ExpectClean(std::string_view text) {
+  std::string one_line(text);
+  std::replace(one_line.begin(), one_line.end(), '\n', ' ');
+  const std::string clean = CleanText(one_line);
+  if (clean == one_line) return;
+  const auto [at, raw] = std::mismatch(clean.begin(), clean.end(), one_line.begin());
+  dprintf(kFirstErrors, "printed as it is, before: %s\n", std::string(at, clean.end()).c_str());
+  std::abort();
+}
 
 // Reads the text in one piece and in two: what is found must not depend on where a read ended.
 void Message(std::string_view bytes) {
@@ -56,9 +71,7 @@ void Message(std::string_view bytes) {
   if (report->explanation().actions_size() < 1 || report->explanation().actions_size() > 4) {
     std::abort();
   }
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < 0x20 && c != '\n') std::abort();
-  }
+  ExpectClean(text);
 }
 
 // A file that is nowhere on a disk, and its name.
@@ -76,38 +89,60 @@ class MemoryFile {
   const int file_;
 };
 
-// stderr as the process began: libFuzzer, asked to keep its own reports apart, closes it later.
-const int kFirstErrors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+// What is written to a descriptor of this process while this lives.
+class Printed {
+ public:
+  explicit Printed(int descriptor) : descriptor_(descriptor), before_(dup(descriptor)) {
+    if (before_ < 0 || file_ < 0 || dup2(file_, descriptor) < 0) std::abort();
+  }
+  ~Printed() {
+    close(before_);
+    close(file_);
+  }
+  Printed(const Printed&) = delete;
+  Printed& operator=(const Printed&) = delete;
+  // Ends it, and returns the lines in the first MiB.
+  std::string Take() {
+    dup2(before_, descriptor_);
+    std::string text(1 << 20, '\0');
+    const ssize_t got = pread(file_, text.data(), text.size(), 0);
+    if (got < 0) std::abort();
+    const bool is_all = static_cast<size_t>(got) < text.size();
+    text.resize(is_all ? static_cast<size_t>(got) : text.rfind('\n') + 1);
+    return text;
+  }
 
-// Runs a command line in this process and drops what it prints, after a look at the errors: a child
-// process that crashed is one of them.
+ private:
+  const int descriptor_;
+  const int before_;
+  const int file_ = memfd_create("printed", MFD_CLOEXEC);
+};
+
+// Runs a command line in this process and drops what it prints, after a look at it: a child
+// process that crashed is one of the errors.
 void RunQuietly(const std::vector<std::string>& words) {
-  static const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  static const int errors = memfd_create("errors", MFD_CLOEXEC);
-  const int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
+  std::fflush(stdout);
   std::fflush(stderr);
-  if (ftruncate(errors, 0) != 0 || lseek(errors, 0, SEEK_SET) != 0) std::abort();
-  dup2(nowhere, STDOUT_FILENO);
-  dup2(errors, STDERR_FILENO);
+  Printed out(STDOUT_FILENO), err(STDERR_FILENO);
   absl::StatusOr<int> status = absl::NotFoundError("");
   for (const Command& command : memreplay::Commands()) {
     if (command.name == words[0]) status = command.run({.args = {words.begin() + 1, words.end()}});
   }
+  std::fflush(stdout);
   std::fflush(stderr);
-  dup2(out, STDOUT_FILENO);
-  dup2(err, STDERR_FILENO);
-  close(out);
-  close(err);
+  const std::string answer = out.Take(), errors = err.Take();
   if (status.ok() ? *status < 0 || *status > 2 : status.status().message().empty()) std::abort();
-  char text[1 << 14] = {};
-  if (pread(errors, text, sizeof(text) - 1, 0) < 0) std::abort();
+  ExpectClean(answer);
+  ExpectClean(errors);
   for (const std::string_view phrase :
        {"it was ended by signal ", "it gave no answer; its exit status was "}) {
-    const char* const found = std::strstr(text, phrase.data());
+    const size_t found = errors.find(phrase);
     // The number is what a text in the file lacks: libFuzzer puts what is searched for into inputs.
-    if (found == nullptr || !std::isdigit(static_cast<unsigned char>(found[phrase.size()])))
+    if (found == std::string::npos ||
+        !std::isdigit(static_cast<unsigned char>(errors.c_str()[found + phrase.size()]))) {
       continue;
-    dprintf(kFirstErrors, "%s", text);
+    }
+    dprintf(kFirstErrors, "%s", errors.c_str());
     std::abort();
   }
 }
@@ -223,7 +258,7 @@ void CachedRuns(Choices& choices) {
       [&](const std::vector<std::string>&, absl::Span<const int64_t> values) {
         return runs(values.size());
       });
-  if (advice.ok()) (void)RenderAdvice("train.py", *advice);
+  if (advice.ok()) ExpectClean(RenderAdvice("train.py", *advice));
   proto::ScriptReport report;
   ScriptSearch search(
       [&](absl::Span<const int64_t> values) {
@@ -241,8 +276,8 @@ void CachedRuns(Choices& choices) {
   proto::ScriptCase& found = *report.add_cases();
   if (largest.ok()) found.set_largest(*largest);
   for (const auto& [value, row] : search.tried()) *found.add_rows() = row;
-  (void)RenderScriptFit(report);
-  (void)RenderScriptSweep(report);
+  ExpectClean(RenderScriptFit(report));
+  ExpectClean(RenderScriptSweep(report));
 }
 
 // Reports that --json printed, here or elsewhere.
@@ -365,9 +400,7 @@ void LeftFiles(Choices& choices) {
   const absl::Status gathered = GatherProcesses(folder, out + "/snapshot.pickle", &report);
   if (!gathered.ok() && gathered.message().empty()) std::abort();
   FindRecordFaults(&report);
-  for (const char c : RenderRecord(report).text) {
-    if (static_cast<unsigned char>(c) < 0x20 && c != '\n') std::abort();
-  }
+  ExpectClean(RenderRecord(report).text);
   (void)RenderJson(report, JsonLayout::kIndented);
 }
 
