@@ -236,8 +236,9 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
                     FormatSize(oom.leak().left_bytes()), " after ",
                     FormatCount(oom.leak().steps(), "step"), ", so there is no room for ", wanted);
     case OomVerdict::kTrueShortage:
-      return StrCat(wanted, " requested; even without fragmentation only ", obtainable,
-                    " was available, ", FormatSize(BoundedSum(oom.requested_bytes(), -oom.obtainable_bytes())), " short");
+      return StrCat(
+          wanted, " requested; even without fragmentation only ", obtainable, " was available, ",
+          FormatSize(BoundedSum(oom.requested_bytes(), -oom.obtainable_bytes())), " short");
     case OomVerdict::kFragmentation: break;
   }
   // The cures that hold the least are named.
