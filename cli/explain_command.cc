@@ -34,7 +34,7 @@ constexpr char kExplainDescription[] =
     "The exit status is 1 if a failure was found and explained, 2 if none was found.";
 
 // Pipes and devices may be endless.
-constexpr uint64_t kMaxStream = uint64_t{16} << 30;
+constexpr uint64_t kMaxStream = uint64_t{8} << 30;
 
 constexpr size_t kStep = size_t{8} << 20;
 

