@@ -5,12 +5,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <string_view>
 
 #include "trace/value/units.h"
 
 namespace memreplay::fuzz {
+
+// Returns what an environment variable says, or `usual`.
+inline uint64_t NumberFrom(const char* variable, uint64_t usual) {
+  const char* const text = std::getenv(variable);
+  return text == nullptr ? usual : std::strtoull(text, nullptr, 10);
+}
 
 // The choices that a byte string makes, from its front; they are zero once it is used up.
 class Choices {

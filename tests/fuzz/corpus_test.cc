@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/choices.h"
 #include "tests/fuzz/mutated_value.h"
 #include "tests/fuzz/targets.h"
 #include "tests/trace/support/py_value.h"
@@ -26,10 +26,7 @@ std::string ReadFile(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-uint64_t Seed() {
-  const char* text = std::getenv("MEMREPLAY_SEED");
-  return text == nullptr ? 15 : std::strtoull(text, nullptr, 10);
-}
+uint64_t Seed() { return NumberFrom("MEMREPLAY_SEED", 15); }
 
 TEST(Corpus, EveryFileThroughItsTarget) {
   size_t files = 0;

@@ -12,17 +12,13 @@
 #include <map>
 #include <random>
 
+#include "tests/fuzz/choices.h"
 #include "tests/fuzz/mutated_recording.h"
 #include "tests/fuzz/mutated_text.h"
 #include "tests/program.h"
 
 namespace memreplay {
 namespace {
-
-uint64_t Number(const char* name, uint64_t usual) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? usual : std::strtoull(text, nullptr, 10);
-}
 
 std::string RandomBytes(std::mt19937_64& random) {
   std::string bytes(6 + random() % 120, '\0');
@@ -33,8 +29,8 @@ std::string RandomBytes(std::mt19937_64& random) {
 class RecordingsTest : public Program {};
 
 TEST_F(RecordingsTest, WholeCommandsOnChangedFields) {
-  std::mt19937_64 random(Number("MEMREPLAY_SEED", 21));
-  const uint64_t attacks = Number("MEMREPLAY_ATTACKS", 400);
+  std::mt19937_64 random(fuzz::NumberFrom("MEMREPLAY_SEED", 21));
+  const uint64_t attacks = fuzz::NumberFrom("MEMREPLAY_ATTACKS", 400);
   const char* const found = std::getenv("MEMREPLAY_FOUND");
   std::map<int, uint64_t> statuses;
   double slowest = 0;
