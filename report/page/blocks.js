@@ -22,6 +22,7 @@ class BlockMap {
     this.coloring = coloring;
     this.width = 0;
     this.ratio = 1;
+    this.minHeight = 20;  // of the canvas, whose memory is kept while its size stays the same
     /** @type {State} */
     this.state = {moment: -1, blocks: new Uint32Array(0), ranges: new Uint32Array(0)};
     /** @type {Float64Array} where on the tape of rows each of state.ranges begins */
@@ -39,6 +40,7 @@ class BlockMap {
       role: "img",
       "aria-label": "Segments and blocks at the cursor. Arrow keys go from block to block."
     }));
+    this.rows = document.createElement("canvas");  // has one line of pixels for each row
     this.outline = d3.create("svg").attr("class", "map-outline");
     this.outlinePath = this.outline.append("path").attr("class", "outline");
     this.title = make("h3", {});
@@ -100,7 +102,9 @@ class BlockMap {
     const {run} = this;
     this.rowBytes = Math.max(512, Math.ceil(run.reserved[run.peak] / MAP_ROWS / 512) * 512);
     this.state = run.stateAt(run.peak);
-    this.stage.style.height = Math.max(160, Math.min(this.layOut() + 4, 560)) + "px";
+    const height = Math.max(160, Math.min(this.layOut() + 4, 560));
+    this.stage.style.height = height + "px";
+    this.minHeight = height - 4;
     this.draw();
   }
 
@@ -166,14 +170,14 @@ class BlockMap {
     const {run, view, canvas, ratio, width} = this;
     if (width === 0) return;
     this.state = run.stateAt(view.state.moment);
-    const height = Math.max(this.layOut(), 20);
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
+    const height = Math.max(this.layOut(), this.minHeight);
+    const size = {width: Math.round(width * ratio), height: Math.round(height * ratio)};
+    if (canvas.width !== size.width || canvas.height !== size.height) Object.assign(canvas, size);
     canvas.style.width = width + "px";
     canvas.style.height = height + "px";
     this.outline.attr("width", width).attr("height", height);
     const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
-    const image = context.createImageData(canvas.width, canvas.height);
+    const image = context.createImageData(canvas.width, Math.max(1, this.rowTops.length));
     const pixels = new Uint32Array(image.data.buffer);
     const {state} = this;
     const free = themePixel("free");
@@ -201,7 +205,17 @@ class BlockMap {
         this.fill(pixels, at, at + run.block[block], pixel, mix(pixel, back, 0.45));
       }
     });
-    context.putImageData(image, 0, 0);
+    this.rows.width = image.width;
+    this.rows.height = image.height;
+    const rows = /** @type {CanvasRenderingContext2D} */ (this.rows.getContext("2d"));
+    rows.putImageData(image, 0, 0);
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, canvas.width, canvas.height);
+    context.imageSmoothingEnabled = false;
+    this.rowTops.forEach(
+        (top, row) => context.drawImage(
+            this.rows, 0, row, canvas.width, 1, 0, Math.round(top * ratio), canvas.width,
+            Math.round(ROW_HEIGHT * ratio)));
     context.scale(ratio, ratio);
     context.fillStyle = color("text");
     context.font = "13px system-ui, sans-serif";
@@ -215,22 +229,20 @@ class BlockMap {
 
   /**
    * Colours a stretch of the tape, with a line at its end if there is room.
-   * @param {Uint32Array} pixels @param {number} from @param {number} to @param {number} pixel @param {number} edge
+   * @param {Uint32Array} pixels one line for each row
+   * @param {number} from @param {number} to @param {number} pixel @param {number} edge
    */
   fill(pixels, from, to, pixel, edge) {
-    const {canvas, rowBytes, ratio} = this;
+    const {canvas, rowBytes} = this;
     const scale = canvas.width / rowBytes;
     for (let row = Math.floor(from / rowBytes); row * rowBytes < to && row < this.rowTops.length; ++row) {
       const start = Math.round(Math.max(0, from - row * rowBytes) * scale);
       const end = Math.min(canvas.width, Math.round((to - row * rowBytes) * scale));
       if (end <= start) continue;
       const last = end - start >= 4 ? end - 1 : end;
-      const top = Math.round(this.rowTops[row] * ratio);
-      const bottom = top + Math.round(ROW_HEIGHT * ratio);
-      for (let y = top; y < bottom; ++y) {
-        pixels.fill(pixel, y * canvas.width + start, y * canvas.width + last);
-        if (last < end) pixels[y * canvas.width + last] = edge;
-      }
+      const first = row * canvas.width;
+      pixels.fill(pixel, first + start, first + last);
+      if (last < end) pixels[first + last] = edge;
     }
   }
 
