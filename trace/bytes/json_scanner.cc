@@ -326,9 +326,15 @@ void AppendJsonString(std::string_view text, std::string* out) {
   out->push_back('"');
   size_t begin = 0;  // start of the run that needs no escape
   for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\') continue;
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c >= 0x20 && c != 0x7f && c != 0xc2 && c != '"' && c != '\\') continue;
+    uint32_t code = c;
+    if (c == 0xc2) {  // the first of the two bytes of U+0080 to U+00BF
+      code = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
+      if (code < 0x80 || code >= 0xa0) continue;
+    }
     out->append(text.substr(begin, i - begin));
+    if (c == 0xc2) ++i;
     begin = i + 1;
     switch (c) {
       case '"': out->append("\\\""); break;
@@ -336,7 +342,7 @@ void AppendJsonString(std::string_view text, std::string* out) {
       case '\n': out->append("\\n"); break;
       case '\r': out->append("\\r"); break;
       case '\t': out->append("\\t"); break;
-      default: absl::StrAppendFormat(out, "\\u%04x", static_cast<unsigned>(c));
+      default: absl::StrAppendFormat(out, "\\u%04x", code);
     }
   }
   out->append(text.substr(begin));
