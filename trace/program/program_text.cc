@@ -4,8 +4,12 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "trace/value/strings.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay::program {
 namespace {
@@ -41,6 +45,41 @@ std::string OneLine(std::string_view message) {
   return line;
 }
 
+// Returns an error if a text is not UTF-8, which the parser does not check.
+absl::Status CheckUtf8(const google::protobuf::Message& message,
+                       const google::protobuf::TextFormat::ParseInfoTree* places) {
+  using Field = google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& values = *message.GetReflection();
+  std::vector<const Field*> fields;
+  values.ListFields(message, &fields);
+  for (const Field* const field : fields) {
+    const int count = field->is_repeated() ? values.FieldSize(message, field) : 1;
+    for (int i = 0; i < count; ++i) {
+      const int index = field->is_repeated() ? i : -1;
+      if (field->cpp_type() == Field::CPPTYPE_MESSAGE) {
+        const absl::Status inside =
+            CheckUtf8(index < 0 ? values.GetMessage(message, field)
+                                : values.GetRepeatedMessage(message, field, index),
+                      places == nullptr ? nullptr : places->GetTreeForNested(field, index));
+        if (!inside.ok()) return inside;
+      } else if (field->cpp_type() == Field::CPPTYPE_STRING) {
+        const std::string text = index < 0 ? values.GetString(message, field)
+                                           : values.GetRepeatedString(message, field, index);
+        const std::string clean = ReplaceBadUtf8(text, "?");
+        if (clean == text) continue;
+        google::protobuf::TextFormat::ParseLocation at;
+        if (places != nullptr) at = places->GetLocation(field, index);
+        // A list in brackets has only the place of its beginning.
+        if (places != nullptr && at.line < 0 && index > 0) at = places->GetLocation(field, 0);
+        return absl::InvalidArgumentError(OneLine(StrCat(
+            at.line < 0 ? "" : StrCat("line ", at.line + 1, ", column ", at.column + 1, ": "),
+            std::string_view(field->name()), ": expected UTF-8, found \"", clean, "\"")));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<ProgramText> ParseProgramText(std::string_view text) {
@@ -54,6 +93,9 @@ absl::StatusOr<ProgramText> ParseProgramText(std::string_view text) {
   if (!parser.ParseFromString(std::string(text), &result.program)) {
     return absl::InvalidArgumentError(error.text().empty() ? "not a text proto of a ScheduleProgram"
                                                            : OneLine(error.text()));
+  }
+  if (const absl::Status utf8 = CheckUtf8(result.program, result.places.get()); !utf8.ok()) {
+    return utf8;
   }
   return result;
 }

@@ -357,6 +357,9 @@ TEST(ProgramReader, SaysWhatIsWrongAndWhere) {
        "\"bites\"."},
       {"program { alloc: \"x\"", "line 3, column 21: Expected identifier, got:"},
       {"seed: -1", "line 3, column 7: Expected integer, got: -"},
+      {"program { alloc: \"x\" bytes: \"1\" site: \"h\xfbl\" }",
+       "line 3, column 33: site: expected UTF-8, found \"h?l\""},
+      {"streams: [\"a\", \"\\302\"]", "line 3, column 1: streams: expected UTF-8, found \"?\""},
       // The head.
       {"completion: \"never\"",
        "line 3, column 1: completion: expected \"at_once\" or \"explicit\", found \"never\""},
