@@ -8,6 +8,7 @@
 #include "absl/strings/charconv.h"
 #include "absl/strings/str_format.h"
 #include "trace/value/strings.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay {
 namespace {
@@ -325,24 +326,32 @@ std::string UnescapeJson(std::string_view raw) {
 void AppendJsonString(std::string_view text, std::string* out) {
   out->push_back('"');
   size_t begin = 0;  // start of the run that needs no escape
-  for (size_t i = 0; i < text.size(); ++i) {
+  for (size_t i = 0, length = 1; i < text.size(); i += length) {
     const auto c = static_cast<unsigned char>(text[i]);
-    if (c >= 0x20 && c != 0x7f && c != 0xc2 && c != '"' && c != '\\') continue;
-    uint32_t code = c;
-    if (c == 0xc2) {  // the first of the two bytes of U+0080 to U+00BF
-      code = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
-      if (code < 0x80 || code >= 0xa0) continue;
+    length = 1;
+    if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') continue;
+    uint32_t point = c;
+    if (c >= 0x7f) {
+      const size_t character = Utf8Length(text.substr(i));
+      length = std::max<size_t>(character, 1);
+      if (character == 0) continue;
+      point = CodePoint(text.substr(i, length));
+      if (!IsControl(point)) continue;
     }
     out->append(text.substr(begin, i - begin));
-    if (c == 0xc2) ++i;
-    begin = i + 1;
+    begin = i + length;
     switch (c) {
       case '"': out->append("\\\""); break;
       case '\\': out->append("\\\\"); break;
       case '\n': out->append("\\n"); break;
       case '\r': out->append("\\r"); break;
       case '\t': out->append("\\t"); break;
-      default: absl::StrAppendFormat(out, "\\u%04x", code);
+      default:
+        if (point >= 0x10000) {  // as two surrogates
+          absl::StrAppendFormat(out, "\\u%04x", 0xd800 + ((point - 0x10000) >> 10));
+          point = 0xdc00 + (point & 0x3ff);
+        }
+        absl::StrAppendFormat(out, "\\u%04x", point);
     }
   }
   out->append(text.substr(begin));

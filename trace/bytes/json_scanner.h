@@ -51,8 +51,8 @@ std::optional<JsonError> ScanJsonString(std::string_view text, size_t* at, JsonV
 // Returns the text of a string value. Lone surrogates become three bytes, as with Python's
 // "surrogatepass".
 std::string UnescapeJson(std::string_view raw);
-// Appends `text` with quotes. Control characters are escaped, also those of two bytes (U+0080 to
-// U+009F); other bytes from 0x80 on are unchanged.
+// Appends `text` with quotes. Control characters are escaped (IsControl()); bytes that belong to no
+// character are unchanged.
 void AppendJsonString(std::string_view text, std::string* out);
 
 // Parse an integer that is the whole text: no sign except '-', no fraction, no exponent, no

@@ -23,6 +23,24 @@ size_t Utf8Length(std::string_view text, bool surrogates_too) {
   return length;
 }
 
+uint32_t CodePoint(std::string_view character) {
+  const auto first = static_cast<uint8_t>(character[0]);
+  const auto bits = [&](size_t i) { return static_cast<uint32_t>(character[i]) & 0x3f; };
+  switch (character.size()) {
+    case 1: return first;
+    case 2: return (first & 0x1fu) << 6 | bits(1);
+    case 3: return (first & 0x0fu) << 12 | bits(1) << 6 | bits(2);
+    default: return (first & 0x07u) << 18 | bits(1) << 12 | bits(2) << 6 | bits(3);
+  }
+}
+
+bool IsControl(uint32_t point) {
+  return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c ||
+         (point >= 0x200e && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
+         (point >= 0x2060 && point <= 0x206f) || point == 0xfeff ||
+         (point >= 0xe0000 && point <= 0xe007f);
+}
+
 std::string ReplaceBadUtf8(std::string_view text, std::string_view replacement,
                            bool surrogates_too) {
   std::string clean;

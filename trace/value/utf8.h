@@ -3,6 +3,7 @@
 #define MEMREPLAY_TRACE_VALUE_UTF8_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,14 @@ namespace memreplay {
 // if it is invalid: overlong forms, numbers beyond U+10FFFF, and surrogates unless
 // `surrogates_too`.
 size_t Utf8Length(std::string_view text, bool surrogates_too = false);
+
+// Returns the number of a character, given by its bytes, which are valid.
+uint32_t CodePoint(std::string_view character);
+
+// Returns whether a terminal obeys a character or changes direction for it: the controls (below
+// U+0020, U+007F to U+009F), marks, embeddings, overrides and isolates of direction, line and
+// paragraph separators, the invisible operators and tags.
+bool IsControl(uint32_t point);
 
 // Returns `text` with `replacement` for each byte that belongs to no character.
 std::string ReplaceBadUtf8(std::string_view text, std::string_view replacement,
