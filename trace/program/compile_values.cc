@@ -18,14 +18,8 @@ using R = proto::RandomLoad;
 
 google::protobuf::TextFormat::ParseLocation Compiler::Location(const Where& where, int field,
                                                                int index) {
-  google::protobuf::TextFormat::ParseLocation location;
-  if (where.places != nullptr && field != 0) {
-    location = where.places->GetLocation(Field(where, field), index);
-    // A list in brackets has only the place of its beginning.
-    if (location.line < 0 && index > 0) {
-      location = where.places->GetLocation(Field(where, field), 0);
-    }
-  }
+  if (where.places == nullptr || field == 0) return where.at;
+  const auto location = LocationIn(where.places, Field(where, field), index);
   return location.line < 0 ? where.at : location;
 }
 

@@ -67,10 +67,7 @@ absl::Status CheckUtf8(const google::protobuf::Message& message,
                                            : values.GetRepeatedString(message, field, index);
         const std::string clean = ReplaceBadUtf8(text, "?");
         if (clean == text) continue;
-        google::protobuf::TextFormat::ParseLocation at;
-        if (places != nullptr) at = places->GetLocation(field, index);
-        // A list in brackets has only the place of its beginning.
-        if (places != nullptr && at.line < 0 && index > 0) at = places->GetLocation(field, 0);
+        const auto at = LocationIn(places, field, index);
         return absl::InvalidArgumentError(OneLine(StrCat(
             at.line < 0 ? "" : StrCat("line ", at.line + 1, ", column ", at.column + 1, ": "),
             std::string_view(field->name()), ": expected UTF-8, found \"", clean, "\"")));
@@ -81,6 +78,15 @@ absl::Status CheckUtf8(const google::protobuf::Message& message,
 }
 
 }  // namespace
+
+google::protobuf::TextFormat::ParseLocation LocationIn(
+    const google::protobuf::TextFormat::ParseInfoTree* places,
+    const google::protobuf::FieldDescriptor* field, int index) {
+  if (places == nullptr) return {};
+  const auto location = places->GetLocation(field, index);
+  // A list in brackets has only the place of its beginning.
+  return location.line < 0 && index > 0 ? places->GetLocation(field, 0) : location;
+}
 
 absl::StatusOr<ProgramText> ParseProgramText(std::string_view text) {
   ProgramText result;

@@ -20,6 +20,12 @@ struct ProgramText {
   std::unique_ptr<google::protobuf::TextFormat::ParseInfoTree> places;
 };
 
+// Returns the place of a field, or of the element `index` (-1: none) of one; a negative line if it
+// is unknown. `places` may be null.
+google::protobuf::TextFormat::ParseLocation LocationIn(
+    const google::protobuf::TextFormat::ParseInfoTree* places,
+    const google::protobuf::FieldDescriptor* field, int index);
+
 // Parse a program. Error: InvalidArgument with line and column (of text).
 absl::StatusOr<ProgramText> ParseProgramText(std::string_view text);
 absl::StatusOr<ProgramText> ParseProgramJson(std::string_view text);
