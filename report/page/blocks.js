@@ -22,7 +22,7 @@ class BlockMap {
     this.coloring = coloring;
     this.width = 0;
     this.ratio = 1;
-    this.minHeight = 20;  // of the canvas, whose memory is kept while its size stays the same
+    this.minHeight = 0;  // of the canvas, whose memory is kept while its size stays the same
     /** @type {State} */
     this.state = {moment: -1, blocks: new Uint32Array(0), ranges: new Uint32Array(0)};
     /** @type {Float64Array} where on the tape of rows each of state.ranges begins */
