@@ -66,7 +66,7 @@ absl::Status CudaAsyncAllocator::Prepare() {
 
 CudaAsyncAllocator::~CudaAsyncAllocator() {
   const CudaEntryPoints& api = context_.api();
-  for (const auto& [id, live] : live_) {
+  for (const auto& [id, live] : live_) {  // in any order
     // Tries again after a failure, since nothing may stay allocated.
     if (!FreeOnDriver(live)) FreeOnDriver(live);
   }
@@ -215,6 +215,7 @@ void CudaAsyncAllocator::Observe(const Event& cause, Observer& out) {
 
 void CudaAsyncAllocator::CheckInvariants() const {
   Bytes sum;
+  // In any order.
   for (const auto& [id, live] : live_) sum += live.alloc.size;
   // A block that the driver failed to free counts as live until the end.
   MEMREPLAY_CHECK(sum == requested_, "sizes of live allocations do not add up");

@@ -75,7 +75,7 @@ void Streams::synchronize(StreamKey stream, std::uint64_t now) { finish(stream, 
 
 void Streams::synchronize_card(int card, std::uint64_t now) {
   std::vector<StreamKey> all;
-  for (const auto& [key, stream] : streams_) {
+  for (const auto& [key, stream] : streams_) {  // in any order
     if (key.card == card) all.push_back(key);
   }
   for (const StreamKey& key : all) finish(key, now);
@@ -111,7 +111,7 @@ std::uint64_t Streams::end_capture(StreamKey stream) {
   const std::uint64_t capture = capture_of(stream);
   if (capture == 0) return 0;
   --captures_active_;
-  for (auto& [key, other] : streams_) {
+  for (auto& [key, other] : streams_) {  // in any order
     if (other.capture == capture) other.capture = 0;
   }
   return capture;

@@ -69,7 +69,9 @@ void AddFigures(const proto::DeviceReport& a, const proto::DeviceReport& b,
   AddFigure("ooms", proto::DeviceDiff::Figure::events, a.ooms(), b.ooms(), diff);
   AddFigure("events", proto::DeviceDiff::Figure::events, a.events(), b.events(), diff);
   std::set<std::string> actions;
+  // In any order.
   for (const auto& [action, count] : a.inventory().actions()) actions.insert(action);
+  // In any order.
   for (const auto& [action, count] : b.inventory().actions()) actions.insert(action);
   const auto count = [](const proto::DeviceReport& device, const std::string& action) {
     const auto found = device.inventory().actions().find(action);

@@ -62,7 +62,7 @@ std::string Share(const proto::HeldBytes& held) {
 // Appends the categories of a recording; `bytes` are as requested.
 void RenderCategoryBytes(const proto::Categories& categories, std::string* out) {
   std::vector<std::pair<int64_t, std::string>> rows;
-  for (const auto& [category, bytes] : categories.bytes_by_category()) {
+  for (const auto& [category, bytes] : categories.bytes_by_category()) {  // in any order
     rows.emplace_back(-bytes, category);
   }
   std::sort(rows.begin(), rows.end());

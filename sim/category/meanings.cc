@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <tuple>
@@ -665,7 +666,7 @@ class Finder {
   // how often a size occurs distinguishes those that existed before the recording and stay.
   void PairSizes() {
     absl::flat_hash_map<uint64_t, uint64_t> gradients;  // of one step
-    absl::flat_hash_map<uint32_t, absl::flat_hash_map<uint64_t, uint64_t>> by_step;
+    std::map<uint32_t, std::map<uint64_t, uint64_t>> by_step;
     for (AllocationId id = 0; id < lives_.size(); ++id) {
       if (!IsMade(id)) continue;
       if (found_.of[id].category == Category::kGradient) {
@@ -683,7 +684,7 @@ class Finder {
     }
     // The allocations by size of which nothing else is known and that stay. There must be one or
     // two for each parameter, or they are no evidence.
-    absl::flat_hash_map<uint64_t, Order> staying;
+    std::map<uint64_t, Order> staying;
     for (AllocationId id = 0; id < lives_.size(); ++id) {
       const uint64_t size = LifeOf(id).size.value();
       if (found_.of[id].category == Category::kUnknown && LifeOf(id).end == kNever &&

@@ -84,7 +84,7 @@ std::vector<uint64_t> TieEvidence::Ranks() {
   std::vector<std::vector<uint64_t>> younger(count + 1);
   std::vector<uint64_t> older_left(count + 1, 0);
   bool in_order = true;
-  for (const auto& [a, b] : before_) {
+  for (const auto& [a, b] : before_) {     // in any order
     if (a > count || b > count) continue;  // it was made during the replay
     younger[a].push_back(b);
     ++older_left[b];

@@ -269,7 +269,7 @@ class Finder {
     struct Open {
       RepeatedModule module;
       absl::flat_hash_map<uint64_t, uint32_t> calls_with;  // signature: calls
-      absl::flat_hash_map<uint64_t, uint64_t> made_with;   // allocations
+      std::map<uint64_t, uint64_t> made_with;              // allocations
       uint64_t first = 0, last = 0;                        // signatures
       absl::flat_hash_set<uint64_t> seen;                  // in this call
       absl::flat_hash_set<uint32_t> lines;                 // frames of forward()
@@ -364,7 +364,7 @@ class Finder {
   }
 
   void FindSaved(RepeatedModule& module) const {
-    absl::flat_hash_map<uint32_t, uint64_t> of_pass;
+    std::map<uint32_t, uint64_t> of_pass;
     for (size_t i = 0; i < module.calls.size(); ++i) {
       ModuleCall& call = module.calls[i];
       const Pass& pass = facts_.passes[call.pass];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -48,11 +49,11 @@ uint32_t StartOfNode(const PassFacts& facts, uint32_t freed, uint32_t least) {
 
 void CheckpointCall(const PassFacts& facts, const ModuleCall& call, ScheduleEdit* edit) {
   const Pass& pass = facts.passes[call.pass];
-  absl::flat_hash_set<AllocationId> saved;
+  absl::flat_hash_set<AllocationId> claimed;
   uint32_t first_use = kNoRequest, last_made = 0;
   for (const AllocationId id : call.saved) {
     if (!edit->Claim(id)) continue;
-    saved.insert(id);
+    claimed.insert(id);
     // Autocast keeps its copies of weights until it ends.
     const bool is_copy = facts.meanings->of[id].category == Category::kCopy;
     edit->FreeBefore(id,
@@ -69,7 +70,7 @@ void CheckpointCall(const PassFacts& facts, const ModuleCall& call, ScheduleEdit
     if (const AllocationId id = facts.made[i]; id != kNoAllocation) {
       // Some allocations have no place in a second computation: workspaces, and what another remedy
       // changes.
-      const bool is_saved = saved.contains(id);
+      const bool is_saved = claimed.contains(id);
       const bool is_whole = facts.spans[id].freed < pass.backward_end;
       if (!is_saved && (!facts.spans[id].is_movable || edit->IsClaimed(id) || !is_whole)) continue;
       const AllocationId made = edit->MakeBefore(at, id, facts.spans[id].size);
@@ -81,7 +82,7 @@ void CheckpointCall(const PassFacts& facts, const ModuleCall& call, ScheduleEdit
       }
     } else if (const Event request = requests[i]; request.kind == EventKind::kFree) {
       const auto found = again.find(request.id);
-      if (found == again.end() || saved.contains(request.id)) continue;
+      if (found == again.end() || claimed.contains(request.id)) continue;
       edit->FreeNewBefore(found->second, at);
       again.erase(found);
     }
@@ -120,7 +121,7 @@ void MeasureRecomputation(const PassFacts& facts, Remedy* remedy) {
     }
     return bytes;
   };
-  absl::flat_hash_map<uint32_t, uint64_t> again;
+  std::map<uint32_t, uint64_t> again;  // by pass: of equal ones the first counts
   for (const ModuleCall* call : CheckpointedCalls(facts, *remedy)) {
     if (!call->saved.empty()) again[call->pass] += made_in(call->begin, call->end);
   }
@@ -140,13 +141,13 @@ void MeasureRecomputation(const PassFacts& facts, Remedy* remedy) {
 // returns.
 template <typename Take>
 void ForHost(const PassFacts& facts, const RepeatedModule& module, const Take& take) {
-  absl::flat_hash_map<AllocationId, uint32_t> returned;
+  absl::flat_hash_map<AllocationId, uint32_t> until;
   for (size_t i = 0; i < module.calls.size(); ++i) {
     const ModuleCall& call = module.calls[i];
     const bool has_next = i + 1 < module.calls.size() && module.calls[i + 1].pass == call.pass;
     const uint32_t end =
         has_next ? module.calls[i + 1].end : std::max(facts.passes[call.pass].end, call.end);
-    for (const AllocationId id : call.returned) returned[id] = end;
+    for (const AllocationId id : call.returned) until[id] = end;
   }
   for (const Pass& pass : facts.passes) {
     if (pass.backward == kNoRequest && !facts.refused.has_value()) continue;
@@ -154,8 +155,8 @@ void ForHost(const PassFacts& facts, const RepeatedModule& module, const Take& t
       const Category category = facts.meanings->of[id].category;
       // The loss is used where backward begins, and the script may hold it.
       if (category == Category::kCopy || category == Category::kLogits) continue;
-      const auto found = returned.find(id);
-      take(id, found != returned.end() ? found->second : AfterLastUse(facts, id, pass.end), pass);
+      const auto found = until.find(id);
+      take(id, found != until.end() ? found->second : AfterLastUse(facts, id, pass.end), pass);
     }
   }
 }
@@ -177,7 +178,7 @@ void OnHost(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit) {
 }
 
 Bytes HostBytes(const PassFacts& facts, size_t module) {
-  absl::flat_hash_map<uint32_t, uint64_t> of_pass;
+  std::map<uint32_t, uint64_t> of_pass;
   ForHost(facts, facts.modules[module], [&](AllocationId id, uint32_t until, const Pass& pass) {
     const AllocationSpan& span = facts.spans[id];
     if (span.freed >= until) of_pass[pass.begin] += span.size.value();

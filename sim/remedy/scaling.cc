@@ -1,6 +1,7 @@
 #include "sim/remedy/scaling.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -168,7 +169,7 @@ class Correspondence {
     return is_same;
   }
 
-  using Starts = absl::flat_hash_map<uint32_t, std::vector<const StartAllocation*>>;  // by stack
+  using Starts = std::map<uint32_t, std::vector<const StartAllocation*>>;  // by stack
 
   // Returns what was live before the first request and is in no pair; of each stack by size.
   template <typename IsPaired>
@@ -187,7 +188,8 @@ class Correspondence {
   }
 
   // Takes the sizes of what was live before the first request. Frees have paired some; the others
-  // are paired by their stacks, and those of one stack by size.
+  // are paired by their stacks, alike ones in the order of the files, and those of one stack by
+  // size.
   absl::Status TakeStarts() {
     const auto differ = [&] {
       return absl::InvalidArgumentError(

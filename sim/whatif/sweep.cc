@@ -56,7 +56,7 @@ bool AreAlike(const ReplaySettings& a, const ReplaySettings& b, bool needs_large
     rest.max_non_split_rounding = b.config.max_non_split_rounding;
   }
   if (!(rest == b.config) || a.fraction != b.fraction) return false;
-  return std::all_of(sizes.begin(), sizes.end(), [&](uint64_t size) {
+  return std::all_of(sizes.begin(), sizes.end(), [&](uint64_t size) {  // in any order
     const Bytes rounded = RoundSize(Bytes(size), a.config, *a.torch.profile);
     return rounded == RoundSize(Bytes(size), b.config, *b.torch.profile) &&
            (!needs_large_segment_size ||

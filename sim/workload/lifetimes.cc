@@ -86,6 +86,7 @@ class Collector {
     if (uses == uses_.end()) return End(id, now);
     if (uses->second.is_freed) return;
     uses->second.is_freed = true;
+    // In any order.
     for (const uint32_t stream : uses->second.streams) waiting_[stream].push_back(id);
   }
 

@@ -153,7 +153,7 @@ StepGrowth GrowthPerStep(const Trace& trace, const DeviceTrace& device, const St
   growth.swing = Median(std::move(swings));
 
   std::vector<Born> kept;
-  for (const auto& [address, birth] : born) {
+  for (const auto& [address, birth] : born) {  // in any order
     if (!birth.before_steps) kept.push_back(birth);
   }
   std::sort(kept.begin(), kept.end(),

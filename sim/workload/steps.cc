@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -29,7 +30,7 @@ std::string_view StepName(std::string_view phase) {
 // Returns the begins of steps; phases in a row that begin with one numbered name are one step.
 std::vector<uint64_t> BeginsByMarks(const Trace& trace, const DeviceTrace& device, uint64_t end,
                                     std::string* name) {
-  absl::flat_hash_map<std::string, std::vector<uint64_t>> by_name;
+  std::map<std::string, std::vector<uint64_t>> by_name;
   std::string_view last;
   bool in_step = false;
   std::string last_step;

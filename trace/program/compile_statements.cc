@@ -305,7 +305,7 @@ bool Compiler::Call(const Where& where, const S& s) {
     call.arguments.push_back(kNone);
     if (!Value(where, S::kWithFieldNumber, 0, it->second, &call.arguments.back())) return false;
   }
-  for (const auto& [name, value] : s.with()) {
+  for (const auto& [name, value] : Sorted(s.with())) {
     if (std::find(args.begin(), args.end(), name) == args.end()) {
       return Wrong(where, S::kWithFieldNumber, StrCat("an argument of ", s.call()), Quote(name));
     }

@@ -5,6 +5,7 @@
 #define MEMREPLAY_TRACE_PROGRAM_COMPILER_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -49,6 +50,12 @@ class Compiler {
     uint32_t slot;
     bool is_index;
   };
+
+  // Returns a map of the program in an order that is the same in every process.
+  template <typename Map>
+  static std::map<std::string, typename Map::mapped_type> Sorted(const Map& map) {
+    return {map.begin(), map.end()};
+  }
 
   // Errors.
 

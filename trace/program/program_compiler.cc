@@ -1,7 +1,6 @@
 #include "trace/program/program_compiler.h"
 
 #include <cmath>
-#include <map>
 
 #include "trace/bytes/json_scanner.h"
 #include "trace/program/compiler.h"
@@ -102,13 +101,11 @@ bool Compiler::Params() {
   const P& program = text_.program;
   if (!KeysAreUnique(root_, P::kParamsFieldNumber, program.params().size())) return false;
   std::string known;
-  for (const auto& [name, value] : program.params()) {
+  for (const auto& [name, value] : Sorted(program.params())) {
     if (!IsName(name)) return Wrong(root_, P::kParamsFieldNumber, "a name", Quote(name));
     constants_[name] = value;
+    StrAppend(&known, known.empty() ? "" : ", ", name);
   }
-  std::set<std::string> sorted;
-  for (const auto& [name, value] : constants_) sorted.insert(name);
-  for (const std::string& name : sorted) StrAppend(&known, known.empty() ? "" : ", ", name);
   for (const auto& [name, value] : options_.params) {
     const auto it = constants_.find(name);
     if (it == constants_.end()) {
@@ -128,15 +125,14 @@ bool Compiler::Derived() {
     return Wrong(root_, P::kDerivedFieldNumber, StrCat("at most ", kMaxDerived),
                  StrCat(derived.size()));
   }
-  std::set<std::string> names;
-  for (const auto& [name, text] : derived) {
+  const std::map<std::string, std::string> sorted = Sorted(derived);
+  for (const auto& [name, text] : sorted) {
     if (!IsName(name)) return Wrong(root_, P::kDerivedFieldNumber, "a name", Quote(name));
     if (constants_.contains(name)) {
       return Wrong(root_, P::kDerivedFieldNumber, "a name that is no parameter", Quote(name));
     }
-    names.insert(name);
   }
-  for (const std::string& name : names) {
+  for (const auto& [name, text] : sorted) {
     if (!Derive(name)) return false;
   }
   return true;
@@ -265,15 +261,13 @@ bool Compiler::Main() {
 
 void Compiler::Header() {
   const P& program = text_.program;
-  std::map<std::string, std::string> meta(program.meta().begin(), program.meta().end());
+  std::map<std::string, std::string> meta = Sorted(program.meta());
   if (!program.device().name().empty()) meta.try_emplace("device", program.device().name());
   if (!program.device().cc().empty()) meta.try_emplace("cc", program.device().cc());
-  std::map<std::string, int64_t> params;
-  for (const auto& [name, value] : program.params()) params[name] = constants_[name];
   std::string& out = code_.header;
   out = "{\"config\":{";
-  for (const auto& [name, value] : params) {
-    StrAppend(&out, out.back() == '{' ? "\"" : ",\"", name, "\":", value);
+  for (const auto& [name, value] : Sorted(program.params())) {
+    StrAppend(&out, out.back() == '{' ? "\"" : ",\"", name, "\":", constants_[name]);
   }
   StrAppend(&out, "},\"seed\":", code_.seed);
   if (!meta.empty()) {

@@ -123,6 +123,7 @@ bool ProgramExpander::Emit(const Event& event) {
 void ProgramExpander::VisitLive(const std::function<void(const Live&)>& visit) const {
   std::vector<Live> all;
   all.reserve(live_.size());
+  // In any order.
   for (const auto& [key, live] : live_) all.push_back(live);
   std::sort(all.begin(), all.end(),
             [](const Live& a, const Live& b) { return a.handle < b.handle; });

@@ -113,6 +113,7 @@ void ScheduleBuilder::BuildProgram() {
 
   std::vector<std::pair<uint32_t, uint64_t>> leaks;  // alloc event, handle
   leaks.reserve(live_.size());
+  // In any order.
   for (const auto& [handle, live] : live_) leaks.emplace_back(live.since, handle);
   std::sort(leaks.begin(), leaks.end());
   for (const auto& [since, handle] : leaks) {

@@ -296,6 +296,7 @@ void ScheduleBuilder::ReadFinalState() {
     }
   }
   const auto late_at_end =
+      // In any order.
       static_cast<uint32_t>(std::count_if(live_.begin(), live_.end(), [](const auto& entry) {
         return entry.second.free_request != kNotRequested;
       }));
@@ -354,8 +355,8 @@ void ScheduleBuilder::BoundStarts() {
 }
 
 void ScheduleBuilder::NumberLateStreams() {
-  std::vector<uint32_t> never_done;  // free requests
-  for (const auto& [address, live] : live_) {
+  std::vector<uint32_t> never_done;            // free requests
+  for (const auto& [address, live] : live_) {  // in any order
     if (live.free_request != kNotRequested) never_done.push_back(live.free_request);
   }
   std::sort(never_done.begin(), never_done.end());

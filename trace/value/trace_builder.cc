@@ -142,9 +142,9 @@ absl::Status CheckTrace(const Trace& trace) {
     return Wrong("pool 0 is not the default pool");
   }
   if (trace.pools.size() > TraceBuilder::kMaxPools) return Wrong("there are over 65536 pools");
-  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> pools;
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> known;
   for (const PoolId& pool : trace.pools) {
-    if (!pools.insert({pool.first, pool.second}).second) return Wrong("a pool is listed twice");
+    if (!known.insert({pool.first, pool.second}).second) return Wrong("a pool is listed twice");
   }
   for (size_t stack = 0; stack < trace.stacks.size(); ++stack) {
     for (const uint32_t frame : trace.stacks[stack]) {

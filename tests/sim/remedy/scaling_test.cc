@@ -122,6 +122,28 @@ TEST(ScalingTest, WhatIsLiveAtTheStartIsPairedByItsFreesAndItsLines) {
   EXPECT_EQ(sizes, (std::vector<Bytes>{MiB(15), MiB(7)}));
 }
 
+TEST(ScalingTest, OfLinesThatAreAlikeTheFirstOfBothFilesArePaired) {
+  const auto recording = [](uint64_t batch) {
+    testing::Recording events;
+    Trace& trace = events.trace();
+    for (uint32_t folder = 1; folder <= 16; ++folder) {
+      const uint32_t frame = trace.stacks.InternFrame(
+          {trace.strings.Intern(absl::StrCat(folder, "/part.py")), trace.strings.Intern("f"), 1});
+      events.Segment(uint64_t{folder} << 30, MiB(folder * batch).value())
+          .Block(MiB(folder * batch).value(), MiB(folder * batch).value());
+      trace.devices[0].final_state.back().blocks[0].stack = trace.stacks.InternStack({frame});
+    }
+    return events.Alloc(uint64_t{1} << 40, 512).Build();
+  };
+  const Schedule two = recording(2), four = recording(4);
+  const auto scaling = Scaling::Find({{"a", 2, &two}, {"b", 4, &four}});
+  ASSERT_TRUE(scaling.ok()) << scaling.status();
+  const Schedule three = scaling->At(3);
+  for (const StartAllocation& start : three.start_allocations()) {
+    EXPECT_EQ(start.requested_size, MiB(3 * (start.address.value() >> 30)));
+  }
+}
+
 TEST(ScalingTest, TheFirstEventThatDiffersIsNamed) {
   const Schedule two = OfBatch(2).Build();
   Training other = OfBatch(4, {});
