@@ -168,8 +168,13 @@ std::string Unused(const proto::DeviceReport& device) {
   if (IsLessThanOneIn(kUnusedShare, unused, reserved))
     return StrCat(" Fragmentation is no issue (", share, ").");
   if (unused < kLittle) return "";
-  return StrCat(" Of the ", FormatSize(reserved), " reserved, ", share,
-                " is unused; memreplay sweep finds out whether settings help.");
+  return StrCat(" Of the ", FormatSize(reserved), " reserved, ", share, " is unused",
+                device.has_sweep() ? "." : "; memreplay sweep finds out whether settings help.");
+}
+
+// Returns whether memreplay wrote the recording: no other program names the release in it.
+bool IsOfRecorder(const proto::DeviceReport& device) {
+  return device.torch().reason() == proto::TorchProfileChoice::in_file;
 }
 
 std::string LearnMore(const proto::DeviceReport& device) {
@@ -179,9 +184,10 @@ std::string LearnMore(const proto::DeviceReport& device) {
   if (2 * categories.start_unknown_bytes() > unknown) {
     return " To learn more, start recording before the model is created.";
   }
-  return categories.told() ? std::string()
-                           : " To learn more, record with memreplay record or "
-                             "memreplay.recording(), which note what tensors are for.";
+  return categories.told() || IsOfRecorder(device)
+             ? std::string()
+             : " To learn more, record with memreplay record or "
+               "memreplay.recording(), which note what tensors are for.";
 }
 
 // Returns the peak and what holds it.
@@ -250,9 +256,10 @@ std::string WhatIf(const proto::DeviceReport& device) {
 
 std::string NoOutOfMemory(const proto::DeviceReport& device) {
   const std::string sentence = StrCat(Capitalized(device.oom().sentence()), ".");
-  const bool was_recorded = device.capacity_bytes() == 0 && !device.inventory().is_program();
+  const bool may_be_missed =
+      device.capacity_bytes() == 0 && !device.inventory().is_program() && !IsOfRecorder(device);
   return StrCat(sentence, device.categories().peak_bytes() == 0 ? "" : StrCat(" ", Peak(device)),
-                was_recorded
+                may_be_missed
                     ? " To catch the event, record with memreplay.recording() or memreplay record: "
                       "they write the snapshot at the moment memory runs out."
                     : "");

@@ -58,6 +58,26 @@ TEST(Diagnosis, SaysThePeakWhatHoldsItAndWhetherSettingsHelp) {
                 "finds out whether settings help.");
 }
 
+// Nobody need be told to do what was done.
+TEST(Diagnosis, DoesNotAdviseWhatWasDone) {
+  proto::DeviceReport device = TrainingStep();
+  device.set_peak_reserved_bytes(20 * kGiB);
+  device.mutable_sweep();
+  EXPECT_EQ(DiagnosisOf(device).find("memreplay sweep"), std::string::npos);
+
+  device = TrainingStep();
+  device.mutable_categories()->mutable_bytes_by_category()->clear();
+  (*device.mutable_categories()->mutable_bytes_by_category())["unknown"] = 11 * kGiB;
+  EXPECT_NE(DiagnosisOf(device).find("memreplay record"), std::string::npos);
+  device.mutable_torch()->set_reason(proto::TorchProfileChoice::in_file);
+  EXPECT_EQ(DiagnosisOf(device).find("memreplay record"), std::string::npos);
+  device.set_mode(proto::Mode::oom);
+  device.mutable_oom()->set_verdict(proto::Verdict::none);
+  EXPECT_EQ(DiagnosisOf(device).find("memreplay record"), std::string::npos);
+  device.mutable_torch()->set_reason(proto::TorchProfileChoice::layout);
+  EXPECT_NE(DiagnosisOf(device).find("memreplay record"), std::string::npos);
+}
+
 TEST(Diagnosis, AReplayThatDiffersComesFirst) {
   proto::DeviceReport device = TrainingStep();
   device.mutable_fidelity()->set_matched_events(90);
