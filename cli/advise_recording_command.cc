@@ -37,7 +37,8 @@ constexpr char kAdviseFileDescription[] =
     "The goal is --card. Without it, it is the recorded GPU where memory ran out, and\n"
     "otherwise the lowest peak.\n"
     "\n"
-    "The exit status is 1 if there is a goal and nothing reaches it.";
+    "The exit status is 1 if there is a goal and nothing reaches it, or if --card is given for\n"
+    "a recording that is only a part of the run: the whole may need more.";
 
 struct AdviseFileFlags {
   FileFlags file;

@@ -24,6 +24,7 @@
 #include "report/text/render_advice.h"
 #include "report/words/new_report.h"
 #include "report/words/sizes.h"
+#include "report/words/verdict.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
 

@@ -37,7 +37,9 @@ constexpr char kOomDescription[] =
     "          LEAK             every step leaves something behind\n"
     "          PENDING FREE     the request succeeds when repeated after a synchronisation\n"
     "\n"
-    "The exit status is 1 if memory runs out, 0 if it does not.";
+    "The exit status is 1 if memory runs out, 0 if it does not. It is 1 as well if neither is\n"
+    "known: of a file without events, and of a given device if the recording is only a part\n"
+    "of the run.";
 
 struct OomFlags {
   FileFlags file;

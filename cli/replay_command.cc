@@ -36,7 +36,8 @@ constexpr char kReplayDescription[] =
     "Schedules are always replayed on a simulated device; flags override their header.\n"
     "\n"
     "The exit status is 1 if the replay differs from the recording, memory runs out where it\n"
-    "did not in the recording, or the file contradicts itself.";
+    "did not in the recording, the file contradicts itself, or --capacity is given for a\n"
+    "recording that is only a part of the run: the whole may need more.";
 
 constexpr size_t kTerminalColumns = 32;  // of the timeline
 

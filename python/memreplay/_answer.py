@@ -200,7 +200,8 @@ def _holders(device: types.DeviceReport) -> Columns:
 
 def _best_changes(advice: Optional[types.Advice]) -> Columns:
     rows = [row for row in advice.rows if not row.error][:_SHOWN] if advice else []
-    return _columns({"change": row.change, "needs": _size(row.smallest_bytes), "fits": "yes" if row.fits else "no",
+    return _columns({"change": row.change, "needs": _size(row.smallest_bytes),
+                     "fits": "yes" if row.fits else "unknown" if row.survives else "no",
                      "results": "same" if row.preserves else "CHANGED", "cost": row.cost} for row in rows)
 
 

@@ -9,7 +9,8 @@ void CompareRow(const proto::Advice& advice, proto::Advice::Row* row) {
   if (!row->error().empty()) return;
   row->set_saved_bytes(advice.as_is().peak_reserved_bytes() - row->peak_reserved_bytes());
   if (advice.goal_bytes() == 0) return;
-  row->set_fits(row->smallest_bytes() > 0 && row->smallest_bytes() <= advice.goal_bytes());
+  row->set_survives(row->smallest_bytes() > 0 && row->smallest_bytes() <= advice.goal_bytes());
+  row->set_fits(row->survives() && !advice.is_lower_bound());
   row->set_spare_bytes(advice.goal_bytes() - row->smallest_bytes());
 }
 
@@ -22,12 +23,6 @@ void RankRows(proto::Advice* advice) {
   std::stable_sort(
       advice->mutable_rows()->begin(), advice->mutable_rows()->end(),
       [&](const proto::Advice::Row& a, const proto::Advice::Row& b) { return key(a) < key(b); });
-}
-
-bool AdviceFits(const proto::Advice& advice) {
-  return advice.goal_bytes() == 0 || advice.as_is().fits() ||
-         std::any_of(advice.rows().begin(), advice.rows().end(),
-                     [](const proto::Advice::Row& row) { return row.fits(); });
 }
 
 }  // namespace memreplay

@@ -14,9 +14,6 @@ void CompareRow(const proto::Advice& advice, proto::Advice::Row* row);
 // the end those that could not be tried.
 void RankRows(proto::Advice* advice);
 
-// Returns whether it fits without a change or with one of the rows; true if there is no goal.
-bool AdviceFits(const proto::Advice& advice);
-
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_REPORT_ASK_ADVICE_H_

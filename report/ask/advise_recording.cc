@@ -11,6 +11,7 @@
 #include "report/ask/categories.h"
 #include "report/ask/diagnosis.h"
 #include "report/ask/replay.h"
+#include "report/words/answer.h"
 #include "report/words/frame_text.h"
 #include "report/words/sizes.h"
 #include "report/words/stack_names.h"
@@ -163,8 +164,8 @@ class Wording {
   StackNames& names_;
 };
 
-void FillAdviceRow(const RemedySearch& search, const RemedyRun& run, Wording& wording,
-                   proto::Advice::Row* row) {
+void FillAdviceRow(const RemedySearch& search, const RemedyRun& run, bool is_lower_bound,
+                   Wording& wording, proto::Advice::Row* row) {
   std::vector<std::string> changes, costs, preserves;
   row->set_preserves(true);
   for (const size_t i : run.remedies) {
@@ -186,10 +187,11 @@ void FillAdviceRow(const RemedySearch& search, const RemedyRun& run, Wording& wo
   row->set_peak_allocated_bytes(run.peak_allocated.signed_value());
   row->set_saved_bytes(search.as_is.peak_reserved.signed_value() -
                        run.peak_reserved.signed_value());
-  row->set_fits(run.fits);
-  row->set_smallest_bytes(run.enough.signed_value());
+  row->set_survives(run.survives);
+  row->set_fits(run.survives && !is_lower_bound);
+  row->set_smallest_bytes(run.peak_reserved.signed_value());
   if (search.goal.has_value()) {
-    row->set_spare_bytes(search.goal->signed_value() - run.enough.signed_value());
+    row->set_spare_bytes(search.goal->signed_value() - run.peak_reserved.signed_value());
   }
 }
 
@@ -250,14 +252,14 @@ absl::Status FillLargest(const Study& study, const ReplaySettings& settings,
   return absl::OkStatus();
 }
 
-// Lists the cheapest rows that change the script and fit, and shows their runs. `runs` are those of
-// the rows.
+// Lists the cheapest rows that change the script and survive, and shows their runs. `runs` are
+// those of the rows.
 absl::Status FillServing(const Study& study, const ReplaySettings& settings,
                          const RemedySearch& search, absl::Span<const RemedyRun* const> runs,
                          const ServingQuestion& question, proto::Advice* advice) {
-  for (int i = 0; i < advice->rows_size() && !search.as_is.fits; ++i) {
+  for (int i = 0; i < advice->rows_size() && !search.as_is.survives; ++i) {
     const proto::Advice::Row& row = advice->rows(i);
-    if (!row.fits() || advice->serving_rows_size() == kMaxServing) break;
+    if (!row.survives() || advice->serving_rows_size() == kMaxServing) break;
     // Settings alone are among the counterfactuals.
     if (row.remedies_size() == 1 && row.remedies(0) == "settings") continue;
     advice->add_serving_rows(i);
@@ -274,11 +276,18 @@ absl::Status FillServing(const Study& study, const ReplaySettings& settings,
   return absl::OkStatus();
 }
 
+// Returns whether the recording ends before the backward pass of its last forward pass.
+bool EndsInPass(const RemedySearch& search) {
+  const std::vector<Pass>& passes = search.facts.passes;
+  return !search.is_cut && !passes.empty() && !search.facts.modules.empty() &&
+         passes.back().backward == kNoRequest && !passes.back().is_over_without_backward;
+}
+
 }  // namespace
 
 absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings& settings,
                                        const std::string& card, ProgressSink* progress,
-                                       const ScaledQuestion* scaled,
+                                       proto::DeviceReport* report, const ScaledQuestion* scaled,
                                        const ServingQuestion* serving) {
   proto::Advice advice;
   advice.set_source(proto::Advice::edit);
@@ -303,7 +312,12 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
   StackNames names(schedule.trace());
   Wording wording(search, names);
   if (search.goal.has_value()) advice.set_goal_bytes(search.goal->signed_value());
-  FillAdviceRow(search, search.as_is, wording, advice.mutable_as_is());
+  if (EndsInPass(search)) {
+    if (!report->has_unseen()) report->mutable_unseen()->set_first_oom_event(-1);
+    report->mutable_unseen()->set_ends_in_pass(true);
+  }
+  advice.set_is_lower_bound(IsLowerBound(report->unseen()));
+  FillAdviceRow(search, search.as_is, advice.is_lower_bound(), wording, advice.mutable_as_is());
   advice.set_bound_bytes(
       BoundOf(CategoriesOverTime(schedule, study.meanings()).peak).signed_value());
   advice.set_runs(static_cast<int64_t>(search.replays));
@@ -311,17 +325,19 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
   for (const RemedyRun& run : search.runs) {
     const bool saves = static_cast<double>(run.peak_reserved.value()) <
                        kWorthShowing * static_cast<double>(search.as_is.peak_reserved.value());
-    if (saves || (run.fits && !search.as_is.fits)) {
+    if (saves || (run.survives && !search.as_is.survives)) {
       rows.push_back(&run);
     }
   }
   std::stable_sort(rows.begin(), rows.end(), [](const RemedyRun* a, const RemedyRun* b) {
-    if (a->fits != b->fits) return a->fits;
-    if (a->fits && a->cost != b->cost) return a->cost < b->cost;
+    if (a->survives != b->survives) return a->survives;
+    if (a->survives && a->cost != b->cost) return a->cost < b->cost;
     return a->peak_reserved < b->peak_reserved;
   });
   if (rows.size() > kMaxRows) rows.resize(kMaxRows);
-  for (const RemedyRun* run : rows) FillAdviceRow(search, *run, wording, advice.add_rows());
+  for (const RemedyRun* run : rows) {
+    FillAdviceRow(search, *run, advice.is_lower_bound(), wording, advice.add_rows());
+  }
   if (serving != nullptr) {
     const absl::Status filled = FillServing(study, settings, search, rows, *serving, &advice);
     if (!filled.ok()) return filled;
@@ -340,18 +356,6 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
       "The replay is exact for the allocator; what the changed script would request is estimated "
       "(docs/advise.md).");
   if (scaled != nullptr) advice.add_notes(ScalingNote(advice));
-  if (search.is_cut) {
-    advice.add_notes(
-        "The recording ends where memory ran out: what the script would have requested after that "
-        "is in none of these figures.");
-  }
-  const std::vector<Pass>& passes = search.facts.passes;
-  if (!search.is_cut && !passes.empty() && !search.facts.modules.empty() &&
-      passes.back().backward == kNoRequest && !passes.back().is_over_without_backward) {
-    advice.add_notes(
-        "The recording ends before the backward pass of its last forward pass: what that would "
-        "request is in none of these figures.");
-  }
   if (search.is_fresh) {
     advice.add_notes(
         "The recording began with memory in use: replays begin with what was live then, allocated "
@@ -382,7 +386,7 @@ absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::str
         StrCat(scaled->key, "=?: expected --card as well, the GPU that it should fit"));
   }
   report->set_capacity_bytes(on_card.capacity.value_or(Bytes()).signed_value());
-  absl::StatusOr<proto::Advice> advice = AdviceOf(study, on_card, card, progress, scaled);
+  absl::StatusOr<proto::Advice> advice = AdviceOf(study, on_card, card, progress, &*report, scaled);
   if (!advice.ok()) return advice.status();
   StackNames names(study.trace());
   AddCategories(study, names, &*report);

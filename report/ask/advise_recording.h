@@ -39,10 +39,11 @@ struct ServingQuestion {
 // Edits the recording as each change would have it and replays it, at most kMaxReplays times, and
 // at most 16 times more for each largest value. The goal is the capacity of `settings`, or that of
 // the recorded GPU if memory ran out on it; `card` names it in the answer. `scaled` may be null;
-// `study` is that of its base. With `serving` the answer has Advice.serving_rows. Error:
-// ReplayWhatIf()'s.
+// `study` is that of its base. With `serving` the answer has Advice.serving_rows. `report` must
+// have what AddUnseen() found, and gets what only the passes show. Error: ReplayWhatIf()'s.
 absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings& settings,
-                                       const std::string& card, ProgressSink* progress = nullptr,
+                                       const std::string& card, ProgressSink* progress,
+                                       proto::DeviceReport* report,
                                        const ScaledQuestion* scaled = nullptr,
                                        const ServingQuestion* serving = nullptr);
 

@@ -450,6 +450,7 @@ absl::Status Search::Confirm() {
       return absl::OkStatus();
     }
     row.set_fits(false);
+    row.set_survives(false);
     advice_.add_notes(StrCat(row.change(), ": enough by its recording, but ",
                              fits.ok() ? std::string("memory runs out when it is run on that GPU")
                                        : std::string(fits.status().message()),
@@ -660,8 +661,9 @@ absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::Record
     if (const std::string best = BestConf(*study); !best.empty()) {
       MergeFit(FitUnder(*study, best, least), run);
     }
-    const absl::StatusOr<ReplayAnswer> answer = AskReplay(*study, StartPolicy::kRecorded, nullptr);
+    absl::StatusOr<ReplayAnswer> answer = AskReplay(*study, StartPolicy::kRecorded, nullptr);
     if (!answer.ok()) return answer.status();
+    answer->report.mutable_sweep();  // BestConf() was one, so the diagnosis proposes none
     run->set_diagnosis(DiagnosisOf(answer->report));
     run->set_bound(BoundOf(answer->report.categories()));
   }

@@ -12,6 +12,7 @@
 #include "report/ask/inventory.h"
 #include "report/ask/loop.h"
 #include "report/ask/unseen.h"
+#include "report/words/answer.h"
 #include "report/words/sizes.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
@@ -316,7 +317,9 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
     oom.set_verdict(proto::Verdict::none);
     oom.set_event_index(-1);
     if (settings.as_recorded) {
-      oom.set_sentence("the recording did not run out of memory");
+      oom.set_sentence(schedule.requests().empty()
+                           ? "the file has no events, so whether memory ran out cannot be seen"
+                           : "the recording did not run out of memory");
     } else if (!settings.capacity.has_value()) {
       oom.set_sentence("memory does not run out: the device is unlimited; --capacity sets a limit");
     } else {
@@ -401,7 +404,7 @@ absl::Status AddServingAdvice(const Study& study, const ServingQuestion& questio
                               ProgressSink* progress, proto::DeviceReport* report) {
   if (!RanOut(report->oom()) || study.schedule().is_program()) return absl::OkStatus();
   absl::StatusOr<proto::Advice> advice =
-      AdviceOf(study, study.OnCard(study.settings()), "", progress, nullptr, &question);
+      AdviceOf(study, study.OnCard(study.settings()), "", progress, report, nullptr, &question);
   if (!advice.ok()) return advice.status();
   *report->mutable_advice() = *std::move(advice);
   return absl::OkStatus();
@@ -419,12 +422,15 @@ absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOp
   absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, described, progress);
   if (!oom.ok()) return oom.status();
   proto::DeviceReport report = ReportOom(schedule, on_card, contents.peaks, *std::move(oom));
-  if (const absl::Status added = AddServingAdvice(study, {}, progress, &report); !added.ok()) {
-    return added;
-  }
   if (is_what_if) {
     if (const absl::Status added = AddControl(study, &report); !added.ok()) return added;
-    AddUnseen(schedule, contents.inventory, &report);
+  }
+  AddUnseen(study, contents.inventory, &report);
+  if (!study.settings().as_recorded && IsLowerBound(report.unseen()) && !RanOut(report.oom())) {
+    report.mutable_oom()->mutable_sentence()->append(", in what was recorded");
+  }
+  if (const absl::Status added = AddServingAdvice(study, {}, progress, &report); !added.ok()) {
+    return added;
   }
   StackNames names(schedule.trace());
   AddCategories(study, names, &report);

@@ -373,8 +373,8 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
   const DeviceContents& contents = shown.unsimulated.get().contents;
   if (!settings.as_recorded || !others.empty() || question.search) {
     if (const absl::Status added = AddControl(study, &*report); !added.ok()) return added;
-    AddUnseen(schedule, contents.inventory, &*report);
   }
+  AddUnseen(study, contents.inventory, &*report);
   if (report->ooms() > 0 || report->recorded().ooms() > 0) {
     progress->SetActivity(StrCat("examining device ", device));
     OomReportOptions options;

@@ -39,7 +39,7 @@ absl::StatusOr<ReplayAnswer> Replayed(const Study& study, StartPolicy start, Obs
   if (!result.ok()) return result.status();
   answer.report = ReportWhatIf(schedule, on_card, contents.peaks, *result);
   if (const absl::Status added = AddControl(study, &answer.report); !added.ok()) return added;
-  AddUnseen(schedule, contents.inventory, &answer.report);
+  AddUnseen(study, contents.inventory, &answer.report);
   const absl::StatusOr<Bytes> other = study.PeakInOtherOrder(on_card, start);
   if (!other.ok()) return other.status();
   answer.report.set_other_order_peak_reserved_bytes(other->signed_value());
@@ -69,7 +69,7 @@ absl::StatusOr<proto::DeviceReport> AskCurrent(const Study& study) {
   } else {
     report = ReportReplay(study, contents.peaks, study.AsRecorded());
     if (const absl::Status added = AddControl(study, &report); !added.ok()) return added;
-    AddUnseen(schedule, contents.inventory, &report);
+    AddUnseen(study, contents.inventory, &report);
   }
   report.set_capacity_bytes(study.settings().capacity.value_or(Bytes()).signed_value());
   report.clear_segments();

@@ -7,15 +7,16 @@
 
 namespace memreplay {
 
-void AddUnseen(const Schedule& schedule, const proto::Inventory& inventory,
-               proto::DeviceReport* report) {
+void AddUnseen(const Study& study, const proto::Inventory& inventory, proto::DeviceReport* report) {
+  const Schedule& schedule = study.schedule();
   if (schedule.is_program()) return;
+  report->set_is_capacity_given(study.settings().capacity.has_value());
   const Trace& trace = schedule.trace();
   const DeviceTrace& device = schedule.device_trace();
   const auto is_oom = [](const Event& event) { return event.kind == EventKind::kOom; };
   const auto first = std::find_if(device.events.begin(), device.events.end(), is_oom);
   const bool ran_out = first != device.events.end();
-  if (!ran_out && schedule.is_cold()) return;
+  if (!ran_out && schedule.is_cold() && !schedule.requests().empty()) return;
 
   proto::Unseen& unseen = *report->mutable_unseen();
   unseen.set_first_oom_event(-1);

@@ -3,15 +3,14 @@
 #define MEMREPLAY_REPORT_ASK_UNSEEN_H_
 
 #include "proto/report.pb.h"
-#include "trace/schedule/schedule.h"
+#include "sim/study/study.h"
 
 namespace memreplay {
 
 // Sets `unseen` if something was left out: what would have followed an out of memory, or what came
-// before the recording. Does nothing for a written schedule. `inventory` is from
-// DescribeContents(). O(events).
-void AddUnseen(const Schedule& schedule, const proto::Inventory& inventory,
-               proto::DeviceReport* report);
+// before the recording; and whether a device was asked about. Does nothing for a written schedule.
+// `inventory` is from DescribeContents(). O(events).
+void AddUnseen(const Study& study, const proto::Inventory& inventory, proto::DeviceReport* report);
 
 }  // namespace memreplay
 

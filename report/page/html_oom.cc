@@ -61,11 +61,13 @@ std::string AdviceTable(const proto::DeviceReport& device) {
   for (const int32_t index : device.advice().serving_rows()) {
     const proto::Advice::Row& row = device.advice().rows(index);
     rows.push_back({ChangeCell(row, curve++), SizeCell(row.peak_reserved_bytes()),
-                    SizeCell(row.peak_allocated_bytes()), SizeCell(row.spare_bytes()),
-                    TextCell(row.cost()), TextCell(row.preserves_text())});
+                    SizeCell(row.peak_allocated_bytes()), TextCell(row.cost()),
+                    TextCell(row.preserves_text())});
   }
-  return Table("Changes of the script that would have served it (found by editing the recording)",
-               {"change", "peak reserved", "peak allocated", "to spare", "cost", "results"}, rows);
+  return Table(StrCat("Changes of the script that would have served it (found by editing the "
+                      "recording",
+                      device.advice().is_lower_bound() ? "; both peaks are lower bounds)" : ")"),
+               {"change", "peak reserved", "peak allocated", "cost", "results"}, rows);
 }
 
 std::string PinnedTable(const proto::OutOfMemory& oom) {

@@ -291,9 +291,6 @@ std::string Circumstances(const proto::DeviceReport& device) {
   if (device.has_control()) {
     StrAppend(&html, Note(StrCat("Check: ", ControlSentence(device.control()), ".")));
   }
-  for (const Line& line : UnseenLines(device.unseen())) {
-    StrAppend(&html, Note(StrCat(line.label, ": ", line.text)));
-  }
   for (const std::string& note : device.notes()) StrAppend(&html, Note(note));
   return html;
 }

@@ -65,6 +65,9 @@ std::string Answers(const proto::DeviceReport& device) {
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     StrAppend(&html, Element("p class=\"fault\"", StrCat("Warning: ", warning, ".")), "\n");
   }
+  for (const Line& line : UnseenLines(device.unseen())) {
+    StrAppend(&html, Element("p class=\"fault\"", StrCat(line.label, ": ", line.text)), "\n");
+  }
   return html;
 }
 

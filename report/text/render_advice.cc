@@ -1,11 +1,12 @@
 #include "report/text/render_advice.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "absl/strings/str_format.h"
+#include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
+#include "report/words/verdict.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -13,18 +14,25 @@ namespace {
 
 using AdviceRow = proto::Advice::Row;
 
+std::string_view AtLeast(const proto::Advice& advice) {
+  return advice.is_lower_bound() ? "at least " : "";
+}
+
 // Returns what the goal is, and how far the script is from it.
 std::string AdviceGoal(const proto::Advice& advice) {
   const AdviceRow& now = advice.as_is();
   std::string text =
       StrCat(advice.value() > 0 ? StrCat("With ", CleanText(advice.key()), "=", advice.value())
                                 : std::string("As it is"),
-             ", it needs ", FormatSize(now.smallest_bytes()), " of memory for PyTorch's allocator");
+             ", it needs ", AtLeast(advice), FormatSize(now.smallest_bytes()),
+             " of memory for PyTorch's allocator");
   if (advice.goal_bytes() == 0) return StrCat(text, ".\n");
   StrAppend(&text, "; ", advice.card().empty() ? "the GPU" : CleanText(advice.card()), " has ",
             FormatSize(advice.goal_bytes()));
-  return StrCat(text, now.fits() ? ": it fits, with " : ": it is ",
-                FormatSize(std::abs(now.spare_bytes())), now.fits() ? " to spare.\n" : " short.\n");
+  if (now.fits())
+    return StrCat(text, ": it fits, with ", FormatSize(now.spare_bytes()), " to spare.\n");
+  if (now.survives()) return StrCat(text, ".\n");
+  return StrCat(text, ": it is ", AtLeast(advice), FormatSize(-now.spare_bytes()), " short.\n");
 }
 
 // Returns the best row; nullptr if there is none that saves anything.
@@ -33,7 +41,7 @@ const AdviceRow* BestOf(const proto::Advice& advice) {
   const AdviceRow& best = advice.rows(0);
   const bool saves =
       best.smallest_bytes() > 0 && best.smallest_bytes() < advice.as_is().smallest_bytes();
-  return best.error().empty() && (best.fits() || saves) ? &best : nullptr;
+  return best.error().empty() && (best.survives() || saves) ? &best : nullptr;
 }
 
 std::string AdviceVerdict(const proto::Advice& advice) {
@@ -41,9 +49,19 @@ std::string AdviceVerdict(const proto::Advice& advice) {
   const AdviceRow* const found = BestOf(advice);
   if (advice.goal_bytes() == 0) {
     if (found == nullptr) return "";
-    return StrCat("It needs least with ", CleanText(found->change()), ": ",
+    return StrCat("It needs least with ", CleanText(found->change()), ": ", AtLeast(advice),
                   FormatSize(found->smallest_bytes()), " instead of ",
                   FormatSize(advice.as_is().smallest_bytes()), ".\n");
+  }
+  if (MaySurvive(advice)) {
+    std::string text = "The figures are lower bounds: the whole run may need more than there is.";
+    if (!advice.as_is().survives()) {
+      StrAppend(&text, " What was recorded does not run out of memory with ",
+                CleanText(found->change()), ", which leaves at most ",
+                FormatSize(found->spare_bytes()),
+                found->preserves() ? "." : "; but this changes what is computed.");
+    }
+    return text + "\n";
   }
   if (found != nullptr && found->fits()) {
     const AdviceRow& best = *found;
@@ -55,8 +73,8 @@ std::string AdviceVerdict(const proto::Advice& advice) {
   std::string text = "Nothing that was tried makes it fit.";
   if (found != nullptr) {
     StrAppend(&text, " It needs least with ", CleanText(found->change()),
-              found->preserves() ? ", " : " (another result), ", FormatSize(-found->spare_bytes()),
-              " short.");
+              found->preserves() ? ", " : " (another result), ", AtLeast(advice),
+              FormatSize(-found->spare_bytes()), " short.");
   }
   if (advice.bound_bytes() > 0) {
     StrAppend(&text,
@@ -71,16 +89,18 @@ std::string AdviceVerdict(const proto::Advice& advice) {
   }
   if (advice.source() == proto::Advice::run) {
     StrAppend(&text,
-              " What is left is a smaller batch (--batch_size=? finds the largest), several GPUs "
-              "(--ranks N), another one (--card), or to train fewer parameters (LoRA), which is "
-              "another training.");
+              StrCat(" What is left is a smaller batch",
+                     advice.key().empty() ? " (--batch_size=? finds the largest)" : "",
+                     ", more GPUs (--ranks N), another one (--card), or to train fewer parameters "
+                     "(LoRA), which is another training."));
   }
   return text + "\n";
 }
 
-// "24"; of which larger values were not run: "24 or more".
-std::string LargestValue(const AdviceRow& row) {
+// "24"; of which larger values were not run: "24 or more"; of what was recorded: "at most 24".
+std::string LargestValue(const AdviceRow& row, bool is_lower_bound) {
   if (row.largest() == 0) return row.largest_is_proven() ? "none" : "?";
+  if (is_lower_bound) return row.largest_is_proven() ? StrCat("at most ", row.largest()) : "?";
   return StrCat(row.largest(), row.largest_is_proven() ? "" : " or more");
 }
 
@@ -98,20 +118,27 @@ void AppendAdviceRow(const proto::Advice& advice, const AdviceRow& row, std::str
                             FormatSize(row.peak_allocated_bytes()), FormatSize(row.saved_bytes())));
   if (advice.goal_bytes() > 0)
     StrAppend(text, absl::StrFormat("  %10s", FormatSize(row.spare_bytes())));
-  if (HasLargest(advice)) StrAppend(text, absl::StrFormat("  %10s", LargestValue(row)));
+  if (HasLargest(advice))
+    StrAppend(text, absl::StrFormat("  %10s", LargestValue(row, advice.is_lower_bound())));
   StrAppend(text, "  ", row.preserves() ? "same   " : "CHANGED", "  ", CleanText(row.change()),
             row.cost().empty() ? "" : ": ", CleanText(row.cost()), "\n");
 }
 
 }  // namespace
 
-std::string RenderAdvice(std::string_view what, const proto::Advice& advice) {
-  std::string text =
-      StrCat(CleanText(what), "\n", AdviceVerdict(advice), AdviceGoal(advice),
-             CleanText(advice.diagnosis()), advice.diagnosis().empty() ? "" : "\n", "\n");
+std::string RenderAdvice(std::string_view what, const proto::Advice& advice,
+                         const std::vector<Line>& caveats) {
+  Text head(StrCat(CleanText(what), "\n", AdviceVerdict(advice), AdviceGoal(advice)));
+  head.AddAll(caveats);
+  std::string text = StrCat(head.text, CleanText(advice.diagnosis()),
+                            advice.diagnosis().empty() ? "" : "\n", "\n");
+  const bool is_lower_bound = advice.is_lower_bound();
   StrAppend(&text,
-            absl::StrFormat("  %10s  %10s  %10s  %10s", "needs", "reserved", "allocated", "saved"));
-  if (advice.goal_bytes() > 0) StrAppend(&text, absl::StrFormat("  %10s", "to spare"));
+            absl::StrFormat("  %10s  %10s  %10s  %10s", is_lower_bound ? "at least" : "needs",
+                            "reserved", "allocated", "saved"));
+  if (advice.goal_bytes() > 0) {
+    StrAppend(&text, absl::StrFormat("  %10s", is_lower_bound ? "at most" : "to spare"));
+  }
   if (HasLargest(advice)) StrAppend(&text, absl::StrFormat("  %10s", "largest"));
   StrAppend(&text, "  results  change: what it costs\n");
   AdviceRow now = advice.as_is();
@@ -125,10 +152,18 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice) {
     StrAppend(&text, "  could not be tried: ", CleanText(row.change()), ": ",
               CleanText(row.error(), 300), "\n");
   }
-  StrAppend(
-      &text,
-      "\nneeds: what is enough for PyTorch's allocator. reserved, allocated: the peaks on a GPU "
-      "without a limit. saved: of reserved memory.\n");
+  StrAppend(&text,
+            is_lower_bound ? "\nat least: what PyTorch's allocator needs for what was recorded."
+                           : "\nneeds: what is enough for PyTorch's allocator.",
+            " reserved, allocated: the peaks on a GPU without a limit",
+            advice.source() == proto::Advice::edit && advice.goal_bytes() > 0
+                ? " or, where that is too much and memory does not run out, on that GPU"
+                : "",
+            ". saved: of reserved memory.",
+            is_lower_bound && advice.goal_bytes() > 0
+                ? " at most: what is left of the GPU, if anything."
+                : "",
+            "\n");
   if (const double seconds = advice.as_is().step_seconds(); seconds > 0) {
     StrAppend(&text, "\nA training step takes ",
               seconds < 1 ? absl::StrFormat("%.3g ms", 1000 * seconds)
@@ -137,11 +172,12 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice) {
               "such estimates with published times.\n");
   }
   if (HasLargest(advice)) {
-    StrAppend(&text, "\nlargest: the largest ", CleanText(advice.key()), " with which it fits.\n");
+    StrAppend(&text, "\nlargest: the largest ", CleanText(advice.key()), " with which ",
+              is_lower_bound ? "memory does not run out in what was recorded" : "it fits", ".\n");
   }
   const AdviceRow* const found = BestOf(advice);
-  const bool has_best =
-      found != nullptr && !advice.as_is().fits() && (found->fits() || advice.goal_bytes() == 0);
+  const bool has_best = found != nullptr && !advice.as_is().survives() &&
+                        (found->survives() || advice.goal_bytes() == 0);
   if (has_best && !found->lines().empty()) {
     const AdviceRow& best = *found;
     StrAppend(&text, "\nTo write for ", CleanText(best.change()), ":\n\n");

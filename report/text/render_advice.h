@@ -4,13 +4,17 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "proto/report.pb.h"
+#include "report/words/lines.h"
 
 namespace memreplay {
 
-// Renders advice. `what` is the script with its arguments, or the file.
-std::string RenderAdvice(std::string_view what, const proto::Advice& advice);
+// Renders advice. `what` is the script with its arguments, or the file. `caveats` say why its
+// figures are uncertain or lower bounds.
+std::string RenderAdvice(std::string_view what, const proto::Advice& advice,
+                         const std::vector<Line>& caveats = {});
 
 }  // namespace memreplay
 

@@ -43,13 +43,16 @@ void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
 }
 
 // Returns the cheapest changes of the script that would have served the request, and what to write.
+// Whether there is memory to spare is unknown if what would have followed is.
 std::string ServingAdvice(const proto::Advice& advice) {
   std::string out;
   for (const int32_t index : advice.serving_rows()) {
     const proto::Advice::Row& row = advice.rows(index);
     if (out.empty()) out = "\n  would have served it, by editing the recording\n";
-    StrAppend(&out, "  ", row.change(), ": ", FormatSize(row.peak_reserved_bytes()), " reserved, ",
-              FormatSize(row.spare_bytes()), " to spare; cost: ", row.cost(), "; to write:\n");
+    StrAppend(&out, "  ", row.change(), ": ", advice.is_lower_bound() ? "at least " : "",
+              FormatSize(row.peak_reserved_bytes()), " reserved",
+              row.fits() ? StrCat(", ", FormatSize(row.spare_bytes()), " to spare") : "",
+              "; cost: ", row.cost(), "; to write:\n");
     for (const std::string& line : row.lines()) StrAppend(&out, "    ", line, "\n");
   }
   return out;

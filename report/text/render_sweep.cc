@@ -286,10 +286,13 @@ Text RenderFits(const proto::DeviceReport& device) {
                     size(row.smallest_bytes()), size(row.without_retries_bytes()),
                     FormatSize(row.unlimited_peak_reserved_bytes()), name});
   }
-  StrAppend(&out, "\n", Table(rows), "  safe from: every larger size works too",
-            is_sampled ? " (proven up to the size shown; beyond it, the sizes tried)" : "",
-            "; opposite order: the same with addresses in the opposite order; smallest: the "
-            "smallest size that works, although a larger one may not\n");
+  StrAppend(
+      &out, "\n", Table(rows),
+      IsLowerBound(device.unseen()) ? "  for what was recorded, safe from: " : "  safe from: ",
+      "every larger size works too",
+      is_sampled ? " (proven up to the size shown; beyond it, the sizes tried)" : "",
+      "; opposite order: the same with addresses in the opposite order; smallest: the "
+      "smallest size that works, although a larger one may not\n");
   for (const auto& row : fits.rows()) {
     if (row.safe_bytes() == 0) continue;
     int edge = 0;

@@ -252,9 +252,9 @@ Text OnePiece(const proto::Report& report, const proto::DeviceReport& device) {
   if (device.has_fits()) return RenderFits(device);
   if (device.has_gpu()) return RenderGpu(device);
   if (!AsksAdvice(device)) return RenderSweep(device);
-  Text text(RenderAdvice(StrCat(report.file(), ", device ", device.device()), device.advice()));
+  Text text(RenderAdvice(StrCat(report.file(), ", device ", device.device()), device.advice(),
+                         CaveatLines(device)));
   for (const std::string& note : device.notes()) StrAppend(&text.text, "\n", note, "\n");
-  text.AddAll(CaveatLines(device));
   return text;
 }
 

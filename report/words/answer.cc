@@ -37,15 +37,15 @@ std::string WhatIfAnswer(const proto::DeviceReport& device) {
                                  : StrCat(" instead of ", FormatSize(recorded),
                                           PercentChange(change, recorded)));
   }
-  StrAppend(&text,
-            OtherOrderText(device.peak_reserved_bytes(), device.other_order_peak_reserved_bytes()),
-            "; ",
-            device.ooms() == 0
-                ? std::string("no out of memory")
-                : StrCat("OUT OF MEMORY ", FormatCount(device.ooms(), "time"),
-                         device.recorded().ooms() > 0
-                             ? StrCat(" (recorded: ", FormatCount(device.recorded().ooms()), ")")
-                             : ""));
+  StrAppend(
+      &text, OtherOrderText(device.peak_reserved_bytes(), device.other_order_peak_reserved_bytes()),
+      "; ",
+      device.ooms() == 0
+          ? StrCat("no out of memory", IsLowerBound(device.unseen()) ? " in what was recorded" : "")
+          : StrCat("OUT OF MEMORY ", FormatCount(device.ooms(), "time"),
+                   device.recorded().ooms() > 0
+                       ? StrCat(" (recorded: ", FormatCount(device.recorded().ooms()), ")")
+                       : ""));
   return text;
 }
 
@@ -134,8 +134,7 @@ std::vector<Line> CaveatLines(const proto::DeviceReport& device) {
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
     lines.push_back({"WARNING", StrCat(warning, ".")});
   }
-  const bool with_start = device.mode() == proto::Mode::fit;
-  for (Line& line : UnseenLines(device.unseen(), with_start)) lines.push_back(std::move(line));
+  for (Line& line : UnseenLines(device.unseen())) lines.push_back(std::move(line));
   return lines;
 }
 
@@ -144,11 +143,16 @@ std::string OtherOrderText(int64_t peak, int64_t other_order_peak) {
   return StrCat("; ", FormatSize(other_order_peak), " with addresses in the opposite order");
 }
 
-std::string_view AtLeast(const proto::Unseen& unseen, bool survives) {
-  return unseen.ooms() > 0 && survives ? "at least " : "";
+bool IsLowerBound(const proto::Unseen& unseen) {
+  return unseen.ooms() > 0 || unseen.start_allocations() > 0 || unseen.start_reserved_bytes() > 0 ||
+         unseen.ends_in_pass();
 }
 
-std::vector<Line> UnseenLines(const proto::Unseen& unseen, bool with_start) {
+std::string_view AtLeast(const proto::Unseen& unseen, bool survives) {
+  return survives && IsLowerBound(unseen) ? "at least " : "";
+}
+
+std::vector<Line> UnseenLines(const proto::Unseen& unseen) {
   constexpr char kLabel[] = "LOWER BOUND";
   std::vector<Line> lines;
   if (unseen.ooms() > 0) {
@@ -171,7 +175,7 @@ std::vector<Line> UnseenLines(const proto::Unseen& unseen, bool with_start) {
     }
     lines.push_back({kLabel, text + "."});
   }
-  if (with_start && (unseen.start_allocations() > 0 || unseen.start_reserved_bytes() > 0)) {
+  if (unseen.start_allocations() > 0 || unseen.start_reserved_bytes() > 0) {
     lines.push_back(
         {kLabel, StrCat(unseen.has_events() ? "the recording began with "
                                             : "no requests were recorded, only the final state: ",
@@ -179,6 +183,11 @@ std::vector<Line> UnseenLines(const proto::Unseen& unseen, bool with_start) {
                         FormatCount(unseen.start_allocations(), "allocation"), " and ",
                         FormatSize(unseen.start_reserved_bytes()),
                         " reserved; what happened before is not in the file.")});
+  }
+  if (unseen.ends_in_pass()) {
+    lines.push_back({kLabel,
+                     "the recording ends before the backward pass of its last forward pass, which "
+                     "is not in the file."});
   }
   return lines;
 }

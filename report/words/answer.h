@@ -39,12 +39,13 @@ std::vector<Line> CaveatLines(const proto::DeviceReport& device);
 // Returns "; 6.71 GiB with addresses in the other order", or "" if that is the same or 0.
 std::string OtherOrderText(int64_t peak, int64_t other_order_peak);
 
-// Returns "at least ", for use before what a surviving run takes, if memory ran out in the
-// recording: the script would have continued.
+// Returns whether the figures of a recording are lower bounds, because a part of the script's run
+// is not in the file. Then nothing is known to fit. This is the only place that decides it.
+bool IsLowerBound(const proto::Unseen& unseen);
+// Returns "at least ", for use before what a surviving run takes, if that is a lower bound.
 std::string_view AtLeast(const proto::Unseen& unseen, bool survives);
-// Returns why figures are lower bounds: what would have come after an out of memory, and, if
-// `with_start`, what came before the recording.
-std::vector<Line> UnseenLines(const proto::Unseen& unseen, bool with_start = false);
+// Returns why figures are lower bounds; none if they are not.
+std::vector<Line> UnseenLines(const proto::Unseen& unseen);
 
 // Returns what the ranks of a job are compared by: reserved memory, or requested memory for written
 // schedules that are not run.

@@ -105,10 +105,7 @@ std::string FitSentence(const proto::Fits& fits, const proto::Unseen& unseen) {
     return "nothing is allocated on this device";
   }
   if (best == nullptr) return "no device size is enough under these settings";
-  // What came before the recording, or would have followed it, may have needed more.
-  const bool is_all =
-      unseen.ooms() == 0 && unseen.start_allocations() == 0 && unseen.start_reserved_bytes() == 0;
-  std::string text = StrCat("needs ", is_all ? "" : "at least ", SafeSize(*best), " under ",
+  std::string text = StrCat("needs ", AtLeast(unseen, true), SafeSize(*best), " under ",
                             ConfName(best->conf(), best->memory_fraction()));
   if (current != nullptr && current != best) {
     StrAppend(&text, "; ",

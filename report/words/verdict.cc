@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/words/answer.h"
+#include "report/words/impossible.h"
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
@@ -18,6 +20,15 @@ std::string FirstOom(const proto::DeviceReport& device) {
   return StrCat(", first at ", PositionNoun(device.inventory().is_program()), " ",
                 FormatCount(first.event_index()),
                 first.stack().depth() > 0 ? StrCat(" (", first.stack().summary(), ")") : "");
+}
+
+// Returns whether memory does not run out in what was recorded, on the device that was asked about.
+bool Survives(const proto::DeviceReport& device) {
+  switch (device.mode()) {
+    case proto::Mode::what_if: return device.ooms() == 0;
+    case proto::Mode::oom: return device.oom().verdict() == proto::Verdict::none;
+    default: return false;
+  }
 }
 
 }  // namespace
@@ -54,6 +65,19 @@ bool AsksAdvice(const proto::DeviceReport& device) {
   return device.has_advice() && !device.has_oom();
 }
 
+bool AdviceFits(const proto::Advice& advice) {
+  return advice.goal_bytes() == 0 || advice.as_is().fits() ||
+         std::any_of(advice.rows().begin(), advice.rows().end(),
+                     [](const proto::Advice::Row& row) { return row.fits(); });
+}
+
+bool MaySurvive(const proto::Advice& advice) {
+  return advice.is_lower_bound() &&
+         (advice.as_is().survives() ||
+          std::any_of(advice.rows().begin(), advice.rows().end(),
+                      [](const proto::Advice::Row& row) { return row.survives(); }));
+}
+
 std::string VerdictFault(const proto::DeviceReport& device) {
   if (!device.has_oom() || device.oom().verdict() == proto::Verdict::none) return "";
   return StrCat("out of memory: ", VerdictPhrase(device.oom().verdict()));
@@ -83,10 +107,19 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
   if (device.mode() == proto::Mode::sweep && device.sweep().rows().empty()) {
     faults.emplace_back("no events were recorded, so no setting can be tried");
   }
-  if (const proto::Advice& advice = device.advice();
-      AsksAdvice(device) && advice.goal_bytes() > 0 && !advice.as_is().fits() &&
-      (advice.rows().empty() || !advice.rows(0).fits())) {
+  const proto::Advice& advice = device.advice();
+  const bool may_survive = AsksAdvice(device) ? MaySurvive(advice) : Survives(device);
+  if (AsksAdvice(device) && !AdviceFits(advice) && !may_survive) {
     faults.push_back("none of the changes tried makes it fit");
+  } else if (device.is_capacity_given() && IsLowerBound(device.unseen()) && may_survive) {
+    faults.emplace_back(
+        "the figures are lower bounds: the whole run may need more than the device has");
+  } else if (device.mode() == proto::Mode::oom && device.oom().verdict() == proto::Verdict::none &&
+             device.has_unseen() && !device.unseen().has_events() && !device.is_capacity_given()) {
+    faults.push_back(device.oom().sentence());
+  }
+  if (std::string wrong = ImpossibleFigures(device); !wrong.empty()) {
+    faults.push_back(std::move(wrong));
   }
   for (const proto::GpuFault& fault : device.gpu().faults()) {
     faults.push_back(fault.repetition() == 0

@@ -19,9 +19,16 @@ bool IsReproduced(const proto::DeviceReport& device);
 // answer about out of memory.
 bool AsksAdvice(const proto::DeviceReport& device);
 
+// Returns whether the goal is reached as it is or with a change, or there is none.
+bool AdviceFits(const proto::Advice& advice);
+
+// Returns whether the goal may be reached: by what was recorded, of which the rest is unknown.
+bool MaySurvive(const proto::Advice& advice);
+
 // Returns one sentence per reason, none if the answer is good: the replay of a recording differs
-// from it, memory ran out where the recording's did not, a request failed with an exception, a real
-// device behaved differently than predicted, the input contradicts itself.
+// from it, memory ran out where the recording's did not, or may do so in what was not recorded, a
+// request failed with an exception, a real device behaved differently than predicted, the input
+// contradicts itself.
 std::vector<std::string> FindFaults(const proto::DeviceReport& device);
 
 // Returns the one of them that is the verdict on an out of memory; "" if there is none.

@@ -148,16 +148,18 @@ class Search {
     if (!unlimited.ok()) return unlimited.status();
     run.peak_reserved = unlimited->peak.reserved();
     run.peak_allocated = unlimited->peak.allocated();
-    run.enough = run.peak_reserved;
     if (!found_.goal.has_value()) return run;
-    run.fits = run.peak_reserved <= *found_.goal;
-    if (run.fits || run.peak_allocated > *found_.goal) return run;
+    run.survives = run.peak_reserved <= *found_.goal;
+    if (run.survives || run.peak_allocated > *found_.goal) return run;
     // Cached memory can be released and requested again.
     LimitTo(found_.goal, &edited->settings);
     const absl::StatusOr<WhatIfResult> limited = Replay(*edited);
     if (!limited.ok()) return limited.status();
-    run.fits = limited->run.ooms == 0;
-    run.enough = run.fits ? *found_.goal : run.peak_reserved;
+    if (limited->run.ooms > 0) return run;
+    // The run is the same on a device that has only what was reserved.
+    run.survives = true;
+    run.peak_reserved = limited->peak.reserved();
+    run.peak_allocated = limited->peak.allocated();
     return run;
   }
 
@@ -190,10 +192,10 @@ class Search {
     return found == found_.runs.end() ? nullptr : &*found;
   }
 
-  // Tries two together, then three, the cheapest first, until one fits.
+  // Tries two together, then three, the cheapest first, until one survives.
   absl::Status ReachGoal() {
-    if (found_.as_is.fits) return absl::OkStatus();
-    const auto fits = [](const RemedyRun& run) { return run.fits; };
+    if (found_.as_is.survives) return absl::OkStatus();
+    const auto survives = [](const RemedyRun& run) { return run.survives; };
     std::vector<size_t> helpful = Helpful();
     // Settings may help only in combination, because they change what is cached.
     for (size_t i = 0; i < found_.remedies.size(); ++i) {
@@ -204,14 +206,14 @@ class Search {
     }
     std::sort(helpful.begin(), helpful.end());
     for (size_t size = 2; size <= kMaxTogether; ++size) {
-      if (std::any_of(found_.runs.begin(), found_.runs.end(), fits)) return absl::OkStatus();
+      if (std::any_of(found_.runs.begin(), found_.runs.end(), survives)) return absl::OkStatus();
       std::vector<std::vector<size_t>> sets = Sets(helpful, size);
       std::stable_sort(sets.begin(), sets.end(),
                        [&](const auto& a, const auto& b) { return SetCost(a) < SetCost(b); });
       for (std::vector<size_t>& set : sets) {
         if (IsOver()) return absl::OkStatus();
         if (const absl::Status tried = Add(std::move(set)); !tried.ok()) return tried;
-        if (found_.runs.back().fits) return absl::OkStatus();
+        if (found_.runs.back().survives) return absl::OkStatus();
       }
     }
     return absl::OkStatus();

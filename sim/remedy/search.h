@@ -22,14 +22,14 @@
 
 namespace memreplay {
 
-// The result of a replay with some remedies, on an unlimited device unless that would not fit.
+// The result of a replay with some remedies: on a device of the goal's size if memory runs out
+// without them and not with them, else on an unlimited one.
 struct RemedyRun {
   std::vector<size_t> remedies;  // in RemedySearch::remedies, ascending; empty for no change
-  Bytes peak_reserved;           // on an unlimited device
+  Bytes peak_reserved;           // a device with this much suffices; a smaller one may
   Bytes peak_allocated;
-  Bytes enough;       // a device with this much suffices; a smaller one may
-  bool fits = false;  // with a goal: memory does not run out there
-  double cost = 0;    // lower is cheaper
+  bool survives = false;  // with a goal: memory does not run out there
+  double cost = 0;        // lower is cheaper
 };
 
 // The changes that were tried, and their results.

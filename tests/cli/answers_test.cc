@@ -132,7 +132,43 @@ TEST_F(AnswersTest, LowerBounds) {
                 {"inspect loop.jsonl | grep peak", "oom loop.jsonl", "replay loop.jsonl | head -2",
                  "replay loop.jsonl --capacity 1GiB | head -3", "fit loop.jsonl --conf ''",
                  "replay warm.pickle | head -2", "fit warm.pickle --conf '' | head -3",
-                 "sweep loop.jsonl --conf '' --capacity 1GiB | head -3"});
+                 "sweep loop.jsonl --conf '' --capacity 1GiB | head -3",
+                 "replay warm.pickle --capacity 1GiB | head -4", "oom loop.jsonl --capacity 1GiB",
+                 "oom no_events.jsonl"});
+}
+
+// Whatever is a lower bound is never said to fit: no words, no field and no exit status do.
+TEST_F(AnswersTest, ALowerBoundNeverFits) {
+  for (const char* file : {"loop.jsonl", "warm.pickle", "no_events.jsonl"}) {
+    for (const char* question :
+         {"advise --card 16GiB ", "replay --capacity 16GiB ", "oom --capacity 16GiB ",
+          "report -o page.html --capacity 16GiB "}) {
+      const std::string asked = std::string(question) + file;
+      const Outcome text = Run(asked);
+      EXPECT_EQ(text.status, 1) << asked;
+      EXPECT_NE(text.out.find("LOWER BOUND: "), std::string::npos) << asked << text.out;
+      for (const char* claim : {"it fits", "It fits", "to spare"}) {
+        EXPECT_EQ(text.out.find(claim), std::string::npos) << asked << text.out;
+      }
+    }
+    const Outcome json = Run(std::string("advise --json --card 16GiB ") + file);
+    EXPECT_EQ(json.out.find("\"fits\": true"), std::string::npos) << file;
+    EXPECT_NE(json.out.find("\"is_lower_bound\": true"), std::string::npos) << file;
+    EXPECT_NE(json.out.find("\"survives\": true"), std::string::npos) << file;
+    const Outcome page = Run(std::string("report -o - ") + file);
+    EXPECT_LT(page.out.find("LOWER BOUND: "), page.out.find("class=\"workbench\"")) << file;
+  }
+  const Outcome whole = Run("advise --card 16GiB program.jsonl");
+  EXPECT_EQ(whole.status, 0);
+  EXPECT_NE(whole.out.find("it fits, with "), std::string::npos) << whole.out;
+}
+
+// 150 and 200 MiB are cached when 400 are requested: they are released if need be, and then no more
+// than that is reserved.
+TEST_F(AnswersTest, NoFigureIsBeyondTheDevice) {
+  const Outcome outcome = Run("advise --card 450MiB doubling.jsonl");
+  EXPECT_NE(outcome.out.find("it fits, with 48.0 MiB to spare"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("752 MiB"), std::string::npos) << outcome.out;
 }
 
 TEST_F(AnswersTest, Cards) {

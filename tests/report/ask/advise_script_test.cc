@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "report/ask/advice.h"
 #include "report/text/render_advice.h"
+#include "report/words/verdict.h"
 #include "tests/golden.h"
 #include "trace/value/strings.h"
 

@@ -15,7 +15,8 @@ std::string TextOf(const std::vector<Line>& lines) {
 }
 
 TEST(Unseen, NothingIsAWholeRun) {
-  EXPECT_TRUE(UnseenLines(proto::Unseen(), /*with_start=*/true).empty());
+  EXPECT_TRUE(UnseenLines(proto::Unseen()).empty());
+  EXPECT_FALSE(IsLowerBound(proto::Unseen()));
   EXPECT_EQ(AtLeast(proto::Unseen(), /*survives=*/true), "");
 }
 
@@ -44,21 +45,28 @@ TEST(Unseen, TellsWhatWouldHaveComeAndWhatStepsLeave) {
             std::string::npos);
 }
 
-TEST(Unseen, TellsWhatCameBeforeWhereAskedTo) {
+TEST(Unseen, TellsWhatCameBefore) {
   proto::Unseen unseen;
   unseen.set_first_oom_event(-1);
   unseen.set_has_events(true);
   unseen.set_start_allocations(75);
   unseen.set_start_requested_bytes(3 << 20);
   unseen.set_start_reserved_bytes(20 << 20);
-  EXPECT_EQ(TextOf(UnseenLines(unseen)), "");
-  EXPECT_EQ(TextOf(UnseenLines(unseen, /*with_start=*/true)),
+  EXPECT_TRUE(IsLowerBound(unseen));
+  EXPECT_EQ(AtLeast(unseen, /*survives=*/true), "at least ");
+  EXPECT_EQ(TextOf(UnseenLines(unseen)),
             "  LOWER BOUND: the recording began with 3.00 MiB live in 75 allocations and 20.0 MiB "
             "reserved; what happened before is not in the file.\n");
   unseen.set_has_events(false);
-  EXPECT_NE(TextOf(UnseenLines(unseen, /*with_start=*/true))
-                .find("no requests were recorded, only the final state"),
+  EXPECT_NE(TextOf(UnseenLines(unseen)).find("no requests were recorded, only the final state"),
             std::string::npos);
+}
+
+TEST(Unseen, APassWithoutItsEndIsALowerBound) {
+  proto::Unseen unseen;
+  unseen.set_ends_in_pass(true);
+  EXPECT_TRUE(IsLowerBound(unseen));
+  EXPECT_NE(TextOf(UnseenLines(unseen)).find("ends before the backward pass"), std::string::npos);
 }
 
 // A run that runs out itself is no lower bound of anything.
@@ -67,7 +75,8 @@ TEST(Unseen, AtLeastIsSaidOfWhatSurvives) {
   device.set_mode(proto::Mode::what_if);
   device.set_peak_reserved_bytes(3 << 20);
   device.mutable_unseen()->set_ooms(1);
-  EXPECT_EQ(AnswerSentence(device), "peak reserved at least 3.00 MiB; no out of memory");
+  EXPECT_EQ(AnswerSentence(device),
+            "peak reserved at least 3.00 MiB; no out of memory in what was recorded");
   device.set_ooms(1);
   EXPECT_EQ(AnswerSentence(device), "peak reserved 3.00 MiB; OUT OF MEMORY 1 time");
 }

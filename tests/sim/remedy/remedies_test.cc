@@ -188,26 +188,41 @@ TEST(RemedySearchTest, WhatFitsIsFoundAndEachPartIsNeeded) {
   const auto found = Search(TwoBlocks(), MiB(110));
   ASSERT_TRUE(found.ok()) << found.status();
   const RemedySearch& search = **found;
-  EXPECT_FALSE(search.as_is.fits);
+  EXPECT_FALSE(search.as_is.survives);
   const auto fits = [&](RemedyKind kind) {
     return std::any_of(search.runs.begin(), search.runs.end(), [&](const RemedyRun& run) {
-      return run.remedies.size() == 1 && run.fits && search.remedies[run.remedies[0]].kind == kind;
+      return run.remedies.size() == 1 && run.survives &&
+             search.remedies[run.remedies[0]].kind == kind;
     });
   };
   EXPECT_TRUE(fits(RemedyKind::kCheckpoint));
   EXPECT_FALSE(fits(RemedyKind::kSettings));
   for (const RemedyRun& run : search.runs) {
     EXPECT_EQ(run.remedies.size(), 1U) << "one is enough, so no two are tried";
-    if (run.fits) {
-      EXPECT_LE(run.enough, MiB(110));
+    if (run.survives) {
+      EXPECT_LE(run.peak_reserved, MiB(110));
     }
+  }
+}
+
+// What is cached of the first block is released for the second one, if the device is too small for
+// both. Then no more than the second is reserved.
+TEST(RemedySearchTest, WhatSurvivesByReleasingIsReservedWithinTheGoal) {
+  Training training;
+  training.In({}).Make("first", 40).Free("first").Make("second", 60);
+  for (const auto& [goal, reserved] :
+       {std::pair(200, 100), std::pair(70, 60), std::pair(50, 100)}) {
+    const auto found = Search(training, MiB(goal));
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ((**found).as_is.peak_reserved, MiB(reserved)) << goal;
+    EXPECT_EQ((**found).as_is.survives, goal != 50) << goal;
   }
 }
 
 TEST(RemedySearchTest, NothingFitsInNothing) {
   const auto found = Search(TwoBlocks(), MiB(20));
   ASSERT_TRUE(found.ok()) << found.status();
-  for (const RemedyRun& run : (*found)->runs) EXPECT_FALSE(run.fits);
+  for (const RemedyRun& run : (*found)->runs) EXPECT_FALSE(run.survives);
 }
 
 }  // namespace

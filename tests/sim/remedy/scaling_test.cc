@@ -209,7 +209,7 @@ TEST(ScalingTest, TheLargestValueThatFits) {
       if (!run.remedies.empty() || value == 0) continue;
       const Schedule made = scaling->At(value);
       const auto replayed = SearchRemedies(study, made, *settings);
-      EXPECT_EQ((**replayed).as_is.fits, value == safe) << value;
+      EXPECT_EQ((**replayed).as_is.survives, value == safe) << value;
     }
     return safe;
   };
