@@ -37,7 +37,8 @@ def faults(path, fields):
 
     def is_table(name, at):
         """Returns whether the name's last declaration before a place is that of a hash table, or its only one."""
-        before = [found.start(1) for found in re.finditer(rf"(?<!return)[\w>&*] ({name})\b(?=[;({{,)]| =| :)", text[:at])]
+        declared = re.finditer(rf"(?<!return)[\w>&*] ({name})\b(?=[;({{,)]| =| :)", text[:at])
+        before = [found.start(1) for found in declared]
         return (name, before[-1]) in here if before else name in there | {name for name, _ in here}
 
     for loop in [*LOOP.finditer(text), *MAP_LOOP.finditer(text)]:
