@@ -210,21 +210,19 @@ class Finder {
       live[start.address.value()] = start.id;
     }
     struct Open {
-      NoteKind kind;
+      std::optional<Phase> phase;  // its own, or else that of what it is in
       uint32_t module;
     };
     std::vector<Open> open;
-    const auto phase = [&]() -> std::optional<Phase> {
-      for (size_t k = open.size(); k > 0; --k) {
-        switch (open[k - 1].kind) {
-          case NoteKind::kForward: return Phase::kForward;
-          case NoteKind::kEvaluation: return Phase::kEvaluation;
-          case NoteKind::kBackward: return Phase::kBackward;
-          case NoteKind::kOptimizer: return Phase::kOptimizer;
-          default: break;
-        }
+    const auto phase = [&] { return open.empty() ? std::nullopt : open.back().phase; };
+    const auto phase_in = [&](NoteKind kind) -> std::optional<Phase> {
+      switch (kind) {
+        case NoteKind::kForward: return Phase::kForward;
+        case NoteKind::kEvaluation: return Phase::kEvaluation;
+        case NoteKind::kBackward: return Phase::kBackward;
+        case NoteKind::kOptimizer: return Phase::kOptimizer;
+        default: return phase();
       }
-      return std::nullopt;
     };
     drafts_ = {{0, std::nullopt}};
     size_t note = 0;
@@ -246,7 +244,7 @@ class Finder {
         } else {
           const bool has_path = said.kind == NoteKind::kModule || said.kind == NoteKind::kForward ||
                                 said.kind == NoteKind::kEvaluation;
-          open.push_back({said.kind, has_path ? Module(name) : 0});
+          open.push_back({phase_in(said.kind), has_path ? Module(name) : 0});
         }
         if (said.kind != NoteKind::kModule) Begin(i, phase());
       }

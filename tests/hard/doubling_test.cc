@@ -272,6 +272,19 @@ TEST_F(DoublingTest, FreesThatNeverComplete) {
 TEST_F(DoublingTest, ProductsThatAreFreedAtOnce) {
   ExpectLinear("products freed at once", 20000, Products);
 }
+TEST_F(DoublingTest, NestedNotes) {
+  ExpectLinear("notes in one another", 20000, [](uint64_t n) {
+    std::string text = Recording(1, 1, 8, 1);
+    const auto note = [&text](const std::string& more) {
+      text += "{\"k\":\"note\"," + more + "}\n";
+    };
+    note(R"("what":"forward","i":2,"n":"net")");
+    for (uint64_t i = 0; i < n; ++i)
+      note(R"("what":"module","i":2,"n":"a.)" + Number(i % 9) + "\"");
+    for (uint64_t i = 0; i <= n; ++i) note(R"("what":"end","i":6)");
+    return text;
+  });
+}
 TEST_F(DoublingTest, RequestsThatAreRefused) {
   Write("small", Allocations(6000, 1, 65536));
   Write("large", Allocations(24000, 1, 65536));
