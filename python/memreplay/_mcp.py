@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
-from typing import Any, List, Optional, Sequence
+import re
+import sys
+from typing import Any, BinaryIO, List, Optional, Sequence
 
 from memreplay._load import _flags
 from memreplay._program import Error, as_file, as_recording, printable, run
@@ -35,6 +39,35 @@ def _name(command: str, file: str) -> str:
     return as_recording(file) if command == "advise" else as_file(file)
 
 
+class _Requests(io.RawIOBase):
+    """Lines of requests without surrogates that are not in pairs, which the package does not answer."""
+
+    def __init__(self, lines: BinaryIO):
+        self._lines, self._left = lines, memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._left:
+            line = self._lines.readline()
+            try:
+                line = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+            except (ValueError, RecursionError):
+                pass  # the package reports it
+            self._left = memoryview(line)
+        count = min(len(buffer), len(self._left))
+        buffer[:count], self._left = self._left[:count], self._left[count:]
+        return count
+
+
+def _without_content(error: str, words: Sequence[str]) -> str:
+    """Returns an error of the binary without what it quotes of a file, which may be any file of the user."""
+    def replaced(quote: "re.Match[str]") -> str:
+        return quote[0] if quote[1] and any(quote[1] in word for word in words) else '"..."'
+    return re.sub(r'"((?:[^"\\]|\\.)*)"|(?<=JSON of a ScheduleProgram: ).*', replaced, error)
+
+
 def server() -> Any:
     """Returns the server, not yet connected. Errors: Error if the package mcp cannot be imported."""
     try:
@@ -48,11 +81,12 @@ def server() -> Any:
 
     def answer(command: str, file: Optional[str], text: str = "", **flags: Any) -> str:
         """Asks about a file or, without one, about a text."""
+        words: List[str] = []
         try:
-            words = [command, "-" if file is None else _name(command, file), *_flags(**flags)]
-            return run(words, input=text.encode("utf-8", "replace")).stdout.decode("utf-8", "replace")
+            words = ["-" if file is None else _name(command, file), *_flags(**flags)]
+            return run([command, *words], input=text.encode("utf-8", "replace")).stdout.decode("utf-8", "replace")
         except Error as error:
-            raise ToolError(str(error)) from None
+            raise ToolError(_without_content(str(error), [*words, text])) from None
 
     def inspect(file: str, deep: bool = False) -> str:
         """Reports what is in a recording of GPU memory: devices, peaks, completeness, settings.
@@ -107,5 +141,7 @@ def main(args: Sequence[str]) -> int:
             print(_HELP, end="")
             return 0
         raise Error(f"mcp: unexpected argument {args[0]}; see memreplay mcp --help")
-    server().run("stdio")
+    served = server()
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(_Requests(sys.stdin.buffer)), encoding="utf-8")
+    served.run("stdio")
     return 0

@@ -1,6 +1,7 @@
 """Tests memreplay mcp: an assistant's client starts the server, lists its tools and calls each."""
 
 import asyncio
+import json
 import os
 import pathlib
 import shutil
@@ -97,6 +98,49 @@ class Mcp(unittest.TestCase):
                          printed("explain", str(ROOT / "tests/data/messages/forms.txt")).splitlines()[1:])
         for call, answer in zip(wrong, answers[len(calls) + 1:]):
             self.assertTrue(answer.is_error, call)
+
+
+    def test_errors_hold_nothing_of_a_file(self):
+        """Checks files that are no recordings, or that begin like one of a format."""
+        files = ("TOKEN=5ecret", '{"5ecret": "TOKEN"}', "5ecret 1 2\n", '{"k":"h","format":"5ecret"}\n',
+                 '{"k":"h","format":"memsched-flat","version":1}\n{"k":"5ecret"}\n', 'format: "memsched" 5ecret: 1',
+                 'format: "memsched" version: 1 program { call: "5ecret" }', "\x80\x04c5ecret\n5ecret\n.",
+                 '{"format":"memsched","version":1,"5ecret":2}', "format: \"memsched\" version: 1 program: 5ecret")
+        with tempfile.TemporaryDirectory() as folder:
+            for number, text in enumerate(files):
+                pathlib.Path(folder, f"{number}.txt").write_text(text, encoding="latin-1")
+            _, answers = self.ask(*((tool, {"file": f"{number}.txt"}) for number in range(len(files))
+                                    for tool in ("inspect", "oom", "sweep", "advise")),
+                                  *(("explain", {"log": f"{number}.txt"}) for number in range(len(files))),
+                                  folder=folder)
+        for answer in answers:
+            self.assertTrue(answer.is_error, answer)
+            self.assertIn(".txt: ", answer.content[0].text)
+            self.assertNotIn("5ecret", answer.content[0].text)
+
+    def test_a_request_with_half_a_character_is_answered(self):
+        """Checks surrogates that are not in pairs, which the client of the package does not send."""
+        calls = ('{"name": "inspect", "arguments": {"file": "a\\ud800b"}}', '{"name": "oom\\udc80", "arguments": {}}',
+                 '{"name": "explain", "arguments": {"log": "CUDA out of memory \\udfff"}}',
+                 '{"name": "inspect", "arguments": {"file\\ud800": "a"}}',
+                 '{"name": "inspect", "arguments": {"file": "\\ud83d\\ude00"}}')
+        start = ('{"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {"protocolVersion": "2025-06-18", '
+                 '"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}',
+                 '{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+        with subprocess.Popen([sys.executable, "-m", "memreplay", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              encoding="utf-8") as server:
+            answers = []
+            for request in (*start, *(f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/call", "params": {call}}}'
+                                      for number, call in enumerate(calls, 1))):
+                server.stdin.write(request + "\n")
+                server.stdin.flush()
+                if '"id"' in request:
+                    answers.append(json.loads(server.stdout.readline()))
+            server.stdin.close()
+        self.assertEqual([answer["id"] for answer in answers], list(range(len(calls) + 1)))
+        self.assertIn("./a?b: no such file", str(answers[1]))
+        self.assertIn("NO NUMBERS", str(answers[3]))
+        self.assertIn("./\U0001f600: no such file", str(answers[5]))
 
 
 class Command(unittest.TestCase):
