@@ -8,8 +8,8 @@
 
 namespace memreplay {
 
-// Returns valid UTF-8 without control characters, as protobuf's strings and terminals require it;
-// each other byte becomes '?'.
+// Returns valid UTF-8 without characters that control text or cannot be seen (IsControl()), as
+// protobuf's strings and terminals require it; each of these, and each other byte, becomes '?'.
 std::string CleanText(std::string_view text);
 // Does the same; a longer text is cut to its first `most` bytes and " ...".
 std::string CleanText(std::string_view text, size_t most);

@@ -1,6 +1,8 @@
 #include "trace/value/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 namespace memreplay {
 
@@ -35,10 +37,21 @@ uint32_t CodePoint(std::string_view character) {
 }
 
 bool IsControl(uint32_t point) {
-  return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c ||
-         (point >= 0x200e && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e) ||
-         (point >= 0x2060 && point <= 0x206f) || point == 0xfeff ||
-         (point >= 0xe0000 && point <= 0xe007f);
+  struct Range {
+    uint32_t first, last;
+  };
+  // Unicode's "Default_Ignorable_Code_Point", controls, separators and noncharacters, ascending.
+  constexpr Range kRanges[] = {
+      {0, 0x1f},          {0x7f, 0x9f},     {0xad, 0xad},       {0x34f, 0x34f},
+      {0x61c, 0x61c},     {0x115f, 0x1160}, {0x17b4, 0x17b5},   {0x180b, 0x180f},
+      {0x200b, 0x200f},   {0x2028, 0x202e}, {0x2060, 0x206f},   {0x3164, 0x3164},
+      {0xfdd0, 0xfdef},   {0xfe00, 0xfe0f}, {0xfeff, 0xfeff},   {0xffa0, 0xffa0},
+      {0xfff0, 0xfffb},   {0xfffe, 0xffff}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+      {0xe0000, 0xe0fff},
+  };
+  return std::any_of(std::begin(kRanges), std::end(kRanges), [&](const Range& range) {
+    return range.first <= point && point <= range.last;
+  });
 }
 
 std::string ReplaceBadUtf8(std::string_view text, std::string_view replacement,

@@ -17,9 +17,10 @@ size_t Utf8Length(std::string_view text, bool surrogates_too = false);
 // Returns the number of a character, given by its bytes, which are valid.
 uint32_t CodePoint(std::string_view character);
 
-// Returns whether a terminal obeys a character or changes direction for it: the controls (below
-// U+0020, U+007F to U+009F), marks, embeddings, overrides and isolates of direction, line and
-// paragraph separators, the invisible operators and tags.
+// Returns whether a character controls the text around it or cannot be seen: the controls (below
+// U+0020, U+007F to U+009F), separators of lines and paragraphs, what changes direction, and what
+// has no width or no glyph (spaces of no width, joiners, fillers, variation selectors, tags,
+// noncharacters).
 bool IsControl(uint32_t point);
 
 // Returns `text` with `replacement` for each byte that belongs to no character.

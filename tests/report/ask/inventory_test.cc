@@ -6,6 +6,7 @@
 #include <string>
 
 #include "report/words/text.h"
+#include "trace/bytes/json_scanner.h"
 
 namespace memreplay {
 namespace {
@@ -153,6 +154,26 @@ TEST(CleanText, KeepsUtf8Only) {
             "\xc3\xa4 \xe4\xb8\xad \xf0\x9f\x98\x80");
   EXPECT_EQ(CleanText("a\xff\nb\x1b[0m\xc3"), "a??b?[0m?");
   EXPECT_EQ(CleanText("\xc0\x80\xed\xa0\x80\xf5\x80\x80\x80"), "?????????");
+}
+
+// The characters that control the text around them or cannot be seen, at the edges of their ranges.
+TEST(CleanText, KeepsWhatIsSeen) {
+  for (const char* hidden :
+       {"\u00ad", "\u034f", "\u061c",     "\u115f",     "\u1160",     "\u17b4",
+        "\u180b", "\u180e", "\u180f",     "\u200b",     "\u200c",     "\u200d",
+        "\u200f", "\u2028", "\u202e",     "\u2060",     "\u2064",     "\u2066",
+        "\u206f", "\u3164", "\ufe0f",     "\ufeff",     "\uffa0",     "\ufff9",
+        "\ufffb", "\uffff", "\U0001d173", "\U000e0001", "\U000e0100", "\U000e0fff"}) {
+    const std::string text = std::string("a") + hidden + "b";
+    EXPECT_EQ(CleanText(text), "a?b") << text;
+    std::string json;
+    AppendJsonString(text, &json);
+    EXPECT_TRUE(json.starts_with("\"a\\u")) << json;
+  }
+  for (const char* seen : {"\u00ae", "\u0300", "\u0915\u094d", "\u1100", "\u200a", "\u2010",
+                           "\u3042", "\ufe10", "\ufffd", "\U0001f600"}) {
+    EXPECT_EQ(CleanText(seen), seen);
+  }
 }
 
 }  // namespace
