@@ -10,6 +10,7 @@
 #include "report/message/facts.h"
 #include "report/message/pieces.h"
 #include "trace/value/strings.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay {
 namespace {
@@ -117,7 +118,7 @@ bool ReadNotebookCode(std::string_view line, SourceFrame* frame) {
   const int64_t number = LineNumber(rest);
   if (number == 0) return false;
   frame->line = number;
-  frame->code = Trim(rest.substr(std::min(rest.find(' '), rest.size()))).substr(0, kMaxCode);
+  frame->code = CutText(Trim(rest.substr(std::min(rest.find(' '), rest.size()))), kMaxCode);
   return true;
 }
 
@@ -210,7 +211,7 @@ void ReadTraceback(std::string_view text, size_t end, Facts* facts) {
   bool wants_code = false;
   while (!text.empty() && frames.size() < kMaxFrames) {
     const size_t newline = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, std::min(newline, kMaxFrameLine));
+    const std::string_view line = CutText(text.substr(0, newline), kMaxFrameLine);
     text.remove_prefix(std::min(text.size(), newline + 1));
     SourceFrame frame;
     if (ReadPlainFrame(line, &frame, &indent)) {
@@ -225,7 +226,7 @@ void ReadTraceback(std::string_view text, size_t end, Facts* facts) {
                                ? !text.empty()
                                : indent < line.size() &&
                                      absl::ascii_isspace(static_cast<unsigned char>(line[indent]));
-      if (is_code) frames.back().code = Trim(line.substr(indent)).substr(0, kMaxCode);
+      if (is_code) frames.back().code = CutText(Trim(line.substr(indent)), kMaxCode);
       wants_code = false;
     } else if (!frames.empty()) {
       ReadNotebookCode(line, &frames.back());

@@ -15,7 +15,11 @@ function fitName(name, room) {
  * Returns the beginning of a name, with an ellipsis if it is cut.
  * @param {string} name @param {number} room characters
  */
-function cutName(name, room) { return name.length <= room ? name : room < 4 ? "" : name.slice(0, room - 1) + "\u2026"; }
+function cutName(name, room) {
+  if (name.length <= room) return name;
+  // A character may be two units, of which the first is not cut off from the second.
+  return room < 4 ? "" : name.slice(0, room - 1).replace(/[\ud800-\udbff]$/, "") + "\u2026";
+}
 
 /** Reserved memory of another run, drawn over this one. */
 class Overlay {

@@ -13,6 +13,7 @@
 #include "report/words/sizes.h"
 #include "report/words/stack_names.h"
 #include "trace/value/strings.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay {
 namespace {
@@ -175,7 +176,7 @@ absl::Status WriteSvg(const Schedule& schedule, const RunLog& log, std::string_v
     absl::StrAppendFormat(&svg,
                           "<rect x=\"%d\" y=\"%d\" width=\"10\" height=\"10\" fill=\"%s\"/>"
                           "<text x=\"%d\" y=\"%d\">%s</text>\n",
-                          x, row - 9, ToAbsl(kColors[i]), x + 15, row, Escape(name.substr(0, 58)));
+                          x, row - 9, ToAbsl(kColors[i]), x + 15, row, Escape(CutText(name, 58)));
   }
   std::string line;
   for (size_t column = 0; column < kColumns; ++column) {

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay {
 namespace {
@@ -63,7 +64,7 @@ std::string ShortPath(std::string_view path) {
   const std::vector<std::string_view> parts = PartsOf(path);
   if (parts.empty()) return std::string(path);
   for (const std::string_view part : parts) {  // the name of the file is a hash
-    if (part.starts_with("torchinductor_")) return StrCat("compiled ", parts.back().substr(0, 8));
+    if (part.starts_with("torchinductor_")) return StrCat("compiled ", CutText(parts.back(), 8));
   }
   const auto from = [&](size_t part) {
     return path.substr(static_cast<size_t>(parts[part].data() - path.data()));
@@ -108,12 +109,9 @@ std::string_view Between(std::string_view text, std::string_view before, std::st
   return end == rest.npos ? "" : rest.substr(0, end);
 }
 
-std::string Cut(std::string text) {
-  if (text.size() > kMaxNameLength) {
-    text.resize(kMaxNameLength);
-    text += "...";
-  }
-  return text;
+std::string Cut(std::string_view text) {
+  return text.size() > kMaxNameLength ? StrCat(CutText(text, kMaxNameLength), "...")
+                                      : std::string(text);
 }
 
 std::string Joined(std::string_view file, uint32_t line, std::string_view name) {
@@ -169,7 +167,7 @@ std::string ShortFrame(const Trace& trace, const Frame& frame) {
   const std::string_view name = trace.strings[frame.name];
   if (trace.is_program) return Joined(ShortPath(file), frame.line, name);
   if (OriginOf(file) != FrameOrigin::kNative) {
-    return Joined(ShortPath(file), frame.line, Cut(std::string(name)));
+    return Joined(ShortPath(file), frame.line, Cut(name));
   }
   if (std::string known = KnownName(name); !known.empty()) return known;
   if (frame.line == 0 && !name.empty()) return CleanText(Cut(ShortFunction(name)));

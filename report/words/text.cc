@@ -26,7 +26,7 @@ std::string CleanText(std::string_view text) {
 }
 
 std::string CleanText(std::string_view text, size_t most) {
-  return text.size() > most ? CleanText(text.substr(0, most)) + " ..." : CleanText(text);
+  return text.size() > most ? CleanText(CutText(text, most)) + " ..." : CleanText(text);
 }
 
 }  // namespace memreplay

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trace/value/strings.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay {
 namespace {
@@ -227,7 +228,7 @@ std::string ValueHeap::Describe(Value value) const {
     case Value::Kind::kFloat: return StrCat("the number ", *AsNumber(value));
     case Value::Kind::kString: {
       const std::string_view text = strings_[value.index()];
-      return StrCat("the string '", text.substr(0, 40), text.size() > 40 ? "...'" : "'");
+      return StrCat("the string '", CutText(text, 40), text.size() > 40 ? "...'" : "'");
     }
     case Value::Kind::kOpaque: return "a byte string";
     case Value::Kind::kObject: return std::string(TypeName(type(value)));

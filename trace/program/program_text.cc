@@ -34,7 +34,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 // Joins the lines of a message; protobuf shows the place of an error on lines of its own.
 std::string OneLine(std::string_view message) {
   std::string line;
-  for (const char c : message.substr(0, 400)) {
+  for (const char c : CutText(message, 400)) {
     if (static_cast<unsigned char>(c) >= 0x20) {
       line += c;
     } else if (!line.empty() && line.back() != ' ') {

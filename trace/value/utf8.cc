@@ -54,6 +54,13 @@ bool IsControl(uint32_t point) {
   });
 }
 
+std::string_view CutText(std::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  size_t end = most;
+  while (end > 0 && most - end < 3 && (static_cast<uint8_t>(text[end]) & 0xc0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
 std::string ReplaceBadUtf8(std::string_view text, std::string_view replacement,
                            bool surrogates_too) {
   std::string clean;

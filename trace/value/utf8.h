@@ -23,6 +23,9 @@ uint32_t CodePoint(std::string_view character);
 // noncharacters).
 bool IsControl(uint32_t point);
 
+// Returns the beginning of `text` with at most `most` bytes that ends between two characters.
+std::string_view CutText(std::string_view text, size_t most);
+
 // Returns `text` with `replacement` for each byte that belongs to no character.
 std::string ReplaceBadUtf8(std::string_view text, std::string_view replacement,
                            bool surrogates_too = false);

@@ -2,11 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <string>
 
 #include "report/words/text.h"
 #include "trace/bytes/json_scanner.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay {
 namespace {
@@ -174,6 +176,18 @@ TEST(CleanText, KeepsWhatIsSeen) {
                            "\u3042", "\ufe10", "\ufffd", "\U0001f600"}) {
     EXPECT_EQ(CleanText(seen), seen);
   }
+}
+
+TEST(CleanText, IsCutBetweenCharacters) {
+  const std::string text = "ab\u00e4\u4e2d\U0001f600";
+  const std::string cut[] = {"",         "a",        "ab",       "ab",
+                             "ab\u00e4", "ab\u00e4", "ab\u00e4", "ab\u00e4\u4e2d"};
+  for (size_t most = 0; most < 11; ++most) {
+    EXPECT_EQ(CutText(text, most), cut[std::min<size_t>(most, 7)]) << most;
+  }
+  EXPECT_EQ(CutText(text, 11), text);
+  EXPECT_EQ(CleanText(text, 3), "ab ...");
+  EXPECT_EQ(CutText("\x80\x80\x80\x80\x80\x80", 5).size(), 2u);  // no characters
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "trace/value/strings.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay {
 namespace {
@@ -47,7 +48,7 @@ bool JsonRecord::Missing(std::string_view key, std::string_view what) {
 }
 
 std::string JsonRecord::Describe(const JsonValue& value) {
-  const std::string_view shown = value.raw.substr(0, 40);
+  const std::string_view shown = CutText(value.raw, 40);
   std::string text = value.type == Type::kString ? StrCat("\"", shown, "\"") : std::string(shown);
   if (shown.size() < value.raw.size()) text += "...";
   return text;

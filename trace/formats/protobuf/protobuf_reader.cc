@@ -8,6 +8,7 @@
 #include "trace/value/layout_fields.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
+#include "trace/value/utf8.h"
 
 namespace memreplay {
 namespace {
@@ -134,7 +135,7 @@ class ProtobufReader {
         trace_.layout.*field.field = true;
         known = true;
       }
-      if (!known) return Fail("a fact of the layout", StrCat("'", name.substr(0, 40), "'"));
+      if (!known) return Fail("a fact of the layout", StrCat("'", CutText(name, 40), "'"));
     }
     trace_.layout.pickle_protocol = static_cast<int>(header.pickle_protocol());
     if (header.has_settings()) {
@@ -359,7 +360,7 @@ class ProtobufReader {
 
   bool Diagnostic(const file::Diagnostic& from) {
     const std::optional<DiagnosticKind> kind = DiagnosticFromName(from.name());
-    if (!kind) return Fail("a diagnostic", StrCat("'", from.name().substr(0, 40), "'"));
+    if (!kind) return Fail("a diagnostic", StrCat("'", CutText(from.name(), 40), "'"));
     if (from.position_size() != from.detail_size()) {
       return Fail("positions and details of the same length", "different lengths");
     }

@@ -596,7 +596,7 @@ std::string SnapshotRecords::ProblemOf(Tag tag, uint32_t index) const {
 void SnapshotRecords::CountUnknownKey(std::string_view where, Value key, uint64_t position) {
   std::string name =
       key.is(Kind::kString) ? Utf8(heap_.strings()[key.index()]) : heap_.Describe(key);
-  if (name.size() > 80) name = Utf8(name.substr(0, 80)) + "...";
+  if (name.size() > 80) name = StrCat(CutText(name, 80), "...");
   std::pair<std::string, std::string> place(where, std::move(name));
   if (unknown_keys_.size() >= kDistinctUnknownKeys && !unknown_keys_.contains(place)) {
     place.second = "(and others)";
