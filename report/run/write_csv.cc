@@ -1,4 +1,7 @@
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "absl/strings/str_format.h"
@@ -11,9 +14,20 @@
 namespace memreplay {
 namespace {
 
+// Returns whether spreadsheets read a text as a formula, by its first character.
+bool IsFormula(std::string_view text) {
+  constexpr std::string_view kFirst[] = {"=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠"};
+  return std::any_of(std::begin(kFirst), std::end(kFirst),
+                     [&](std::string_view first) { return text.starts_with(first); });
+}
+
+// Returns a cell of text.
 std::string Quoted(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
+  const bool is_formula = IsFormula(text);
+  if (!is_formula && text.find_first_of(",\"\r\n") == std::string_view::npos) {
+    return std::string(text);
+  }
+  std::string quoted = is_formula ? "\"'" : "\"";
   for (const char c : text) {
     if (c == '"') quoted += '"';
     quoted += c;

@@ -26,6 +26,10 @@ const std::string kNoEvents = std::string(kHeader) + R"({"k":"dev","final":true}
 const std::string kNothing = std::string(kHeader) + R"({"k":"dev","final":true}
 )";
 
+constexpr char kProgramHeader[] =
+    R"({"k":"h","format":"memsched-flat","version":1,"unit":"B","streams":1,"devices":1}
+)";
+
 // A schedule whose memory doubles: 30 MiB are cached in two pieces when 40 are requested, and a
 // small block is the last to make reserved memory grow.
 constexpr char kDoubling[] =
@@ -245,6 +249,34 @@ TEST_F(AnswersTest, MessagesInTheWild) {
   ExpectSession("messages",
                 {"oom --message '" + wsl + "'", "oom --message '" + fallback + "'",
                  "oom --message cached.txt | head -2", "oom --message - < cached.txt | head -2"});
+}
+
+// What other programs read: names are cut between characters, and no cell is a formula.
+TEST_F(AnswersTest, TextsForOtherPrograms) {
+  for (size_t before = 0; before < 3; ++before) {
+    std::string name(before, 'a');
+    for (int i = 0; i < 60; ++i) name += "模";
+    Write("names.jsonl",
+          std::string(kProgramHeader) + R"({"k":"a","id":1,"b":1048576,"t":")" + name + "\"}\n");
+    const Outcome drawn = Run("convert names.jsonl names.svg && iconv -f utf-8 -t utf-8 names.svg");
+    EXPECT_EQ(drawn.status, 0) << drawn.err;
+    EXPECT_NE(drawn.out.find("模</text>"), std::string::npos);
+  }
+  std::string text = kProgramHeader;
+  int id = 0;
+  for (const std::string cell : {"=1+1", "+1", "-1", "@A1", "＝1", "=1,\\\"2\\\"", "a=1"}) {
+    text += R"({"k":"a","id":)" + std::to_string(++id) + R"(,"b":1000,"t":")" + cell + "\"}\n";
+    text += R"({"k":"m","n":")" + cell + "\"}\n";
+  }
+  Write("cells.jsonl", text);
+  const std::string table = Run("convert cells.jsonl - --to csv").out;
+  for (const std::string cell :
+       {"\"'=1+1\"", "\"'+1\"", "\"'-1\"", "\"'@A1\"", "\"'＝1\"", "\"'=1,\"\"2\"\"\"", "a=1"}) {
+    size_t found = 0;
+    for (size_t at = 0; (at = table.find("," + cell + "\n", at)) != std::string::npos; ++at)
+      ++found;
+    EXPECT_GE(found, 2u) << cell << " in\n" << table;
+  }
 }
 
 // The error names what is no recording and says what to record instead; `-` is standard input.
