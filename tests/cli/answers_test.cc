@@ -284,8 +284,12 @@ TEST_F(AnswersTest, OtherFiles) {
   Write("timeline.json", "[[1, 2], [[0, 0], [1, 1]]]");
   Write("chrome.json",
         R"({"schemaVersion": 1, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "k"}]})");
-  ExpectSession("other_files", {"inspect timeline.json", "inspect chrome.json",
-                                "inspect - < warm.pickle | head -2", "help lint | head -1"});
+  Write("pointer.pickle",
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1270510\n");
+  Write("page.html", "<!DOCTYPE html>\n<html></html>\n");
+  ExpectSession("other_files",
+                {"inspect timeline.json", "inspect chrome.json", "report pointer.pickle",
+                 "oom page.html", "inspect - < warm.pickle | head -2", "help lint | head -1"});
 }
 
 }  // namespace

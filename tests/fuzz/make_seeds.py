@@ -6,6 +6,7 @@
 Existing files stay. What the fuzzers found lies next to these files under names that are digests.
 """
 
+import base64
 import json
 import pathlib
 import pickle
@@ -56,6 +57,16 @@ def rows():
     return {"segments": [], "device_traces": [trace]}
 
 
+def page(snapshot_pickle):
+    """Returns what `python -m torch.cuda._memory_viz trace_plot` writes of a snapshot."""
+    snapshot_pickle += bytes(3 - len(snapshot_pickle) % 3)
+    files = json.dumps([{"name": "snapshot.pickle", "base64": base64.b64encode(snapshot_pickle).decode()}])
+    return ('\n<!DOCTYPE html>\n<html>\n<head>\n</head>\n<body>\n<script type="module">\n'
+            'import {add_local_files} from "MemoryViz.js"\n'
+            f"const local_files = {files}\n"
+            "add_local_files(local_files, 'Active Memory Timeline')\n</script>\n</body>\n")
+
+
 def write(target, name, content):
     folder = CORPUS / target
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,6 +81,7 @@ def main():
             write("pickle", f"seed{number}-{protocol}", pickle.dumps(value, protocol=protocol))
         write("snapshot_json", f"seed{number}", json.dumps(value))
     write("pickle", "seed4-4", pickle.dumps(rows(), protocol=4))
+    write("pickle", "seed5-page", page(pickle.dumps(snapshot(), protocol=4)))
     readable.append(pickle.dumps(snapshot(), protocol=4))
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "source"

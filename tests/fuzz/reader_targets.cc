@@ -81,8 +81,9 @@ void Settings(std::string_view bytes) {
   (void)LintAllocatorConf(bytes.substr(1), profile);
 }
 
-// One thread and two read the same.
+// One thread and two read the same. A page has a pickle in it.
 void Pickle(std::string_view bytes) {
+  if (IsSnapshotPage(bytes.substr(0, 4096))) return Named<ReadSnapshotPage>(bytes);
   constexpr size_t kShare = 1000;  // some ten rows
   const std::unique_ptr<ByteSource> source = Source(bytes), again = Source(bytes);
   if (source == nullptr || again == nullptr) return;

@@ -15,6 +15,7 @@ struct FormatName {
 inline constexpr FormatName kFormatNames[] = {
     {"torch_snapshot_pickle", "PyTorch snapshot (pickle)"},
     {"torch_snapshot_json", "PyTorch snapshot (JSON)"},
+    {"torch_snapshot_page", "PyTorch snapshot (page)"},
     {"protobuf", "memreplay protobuf"},
     {"flat_jsonl", "JSON lines"},
     {"program_text", "schedule (text proto)"},

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "trace/bytes/byte_source.h"
 #include "trace/formats/flat/flat_jsonl_reader.h"
@@ -42,12 +43,18 @@ constexpr Format kFormats[] = {
     {FormatTitle("program_json"), LooksLikeProgramJson, Named<ReadProgramJson>},
     {FormatTitle("op_log"), LooksLikeOpLog, Named<ReadOpLog>},
     {FormatTitle("torch_snapshot_json"), IsSnapshotJson, ReadSnapshotJson},
+    {FormatTitle("torch_snapshot_page"), IsSnapshotPage, ReadSnapshotPage},
 };
 
-// A file of PyTorch that resembles a trace but has no allocator events.
+constexpr std::string_view kRecordFirst =
+    "expected a snapshot: call torch.cuda.memory._record_memory_history() before the run and "
+    "torch.cuda.memory._dump_snapshot(\"FILE.pickle\") after it";
+
+// A file that resembles a trace, or stands for one, but has no allocator events.
 struct Foreign {
   bool (*detect)(std::string_view head);
   std::string_view what;
+  std::string_view remedy = kRecordFirst;
 };
 
 std::string_view WithoutSpace(std::string_view head) {
@@ -75,15 +82,21 @@ bool IsMemoryTimeline(std::string_view head) {
   return !number.empty() && (number[0] == '-' || (number[0] >= '0' && number[0] <= '9'));
 }
 
-bool IsTimelinePage(std::string_view head) {
-  const std::string_view text = WithoutSpace(head);
-  return text.substr(0, 5) == "<html" || text.substr(0, 9) == "<!DOCTYPE";
+bool IsPage(std::string_view head) {
+  const std::string text = absl::AsciiStrToLower(ToAbsl(WithoutSpace(head).substr(0, 9)));
+  return text.starts_with("<html") || text.starts_with("<!doctype");
+}
+
+bool IsLfsPointer(std::string_view head) {
+  return head.starts_with("version https://") && head.find("\noid ") != std::string_view::npos;
 }
 
 constexpr Foreign kForeign[] = {
     {IsChromeTrace, "a trace of torch.profiler (Chrome's format, kineto): times of operations"},
     {IsMemoryTimeline, "a memory timeline of torch.profiler: sums without addresses or streams"},
-    {IsTimelinePage, "an HTML page"},
+    {IsPage, "an HTML page without a snapshot"},
+    {IsLfsPointer, "a pointer of Git LFS, which stands for a file that was not fetched",
+     "fetch it with git lfs pull"},
 };
 
 // Reports segments of the final state that no driver returns. A file that memreplay wrote may have
@@ -134,10 +147,7 @@ absl::StatusOr<Trace> OpenTrace(ByteSource& source, const std::string& path) {
   }
   for (const Foreign& foreign : kForeign) {
     if (!foreign.detect(head)) continue;
-    return absl::InvalidArgumentError(
-        StrCat(path, ": ", foreign.what,
-               "; expected a snapshot: call torch.cuda.memory._record_memory_history() before the "
-               "run and torch.cuda.memory._dump_snapshot(\"FILE.pickle\") after it"));
+    return absl::InvalidArgumentError(StrCat(path, ": ", foreign.what, "; ", foreign.remedy));
   }
   return absl::InvalidArgumentError(StrCat(path, ": unknown format: the file begins with \"",
                                            absl::CHexEscape(ToAbsl(head.substr(0, 16))),

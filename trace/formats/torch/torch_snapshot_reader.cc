@@ -1,9 +1,11 @@
 #include "trace/formats/torch/torch_snapshot_reader.h"
 
 #include <algorithm>
+#include <memory>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "trace/bytes/json_reader.h"
 #include "trace/bytes/pickle_reader.h"
 #include "trace/bytes/value.h"
@@ -19,6 +21,9 @@ namespace {
 constexpr uint64_t kBytesPerEvent = 96;
 constexpr uint64_t kBytesPerSlot = 64;
 constexpr uint64_t kMaxReserved = 4'000'000;
+
+// What is in front of the pickle in a page, as base64 and filled up with zero bytes.
+constexpr std::string_view kPagePickle = "\"base64\": \"";
 
 }  // namespace
 
@@ -65,6 +70,35 @@ absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& 
   const absl::Status status =
       SnapshotAssembly(heap, records, &trace, source.position()).Run(pickle->root);
   if (!status.ok()) return Within(path, status);
+  return trace;
+}
+
+bool IsSnapshotPage(std::string_view head) {
+  return head.find("<script") != head.npos && head.find(kPagePickle) != head.npos;
+}
+
+absl::StatusOr<Trace> ReadSnapshotPage(ByteSource& source, const std::string& path) {
+  std::string_view page = source.Peek(1);
+  while (!source.remaining().has_value()) page = source.Peek(page.size() + 1);
+  if (!source.status().ok()) return Within(path, source.status());
+  const size_t begin = page.find(kPagePickle) + kPagePickle.size();
+  const size_t end = page.find('"', begin);
+  const auto fail = [&](size_t at, std::string_view expected, std::string_view found) {
+    return absl::InvalidArgumentError(
+        StrCat(path, ": byte ", at, ": expected ", expected, ", found ", found));
+  };
+  if (end == page.npos) return fail(page.size(), "the end of a snapshot", "the end of the page");
+  std::string bytes;
+  if (!absl::Base64Unescape(ToAbsl(page.substr(begin, end - begin)), &bytes)) {
+    return fail(begin, "a snapshot in base64", "other text");
+  }
+  absl::StatusOr<std::unique_ptr<ByteSource>> pickle = ByteSource::FromBytes(std::move(bytes));
+  if (!pickle.ok() || !IsSnapshotPickle((*pickle)->Peek(1))) {
+    return fail(begin, "the pickle of a snapshot in base64", "something else");
+  }
+  absl::StatusOr<Trace> trace =
+      ReadSnapshotPickle(**pickle, StrCat(path, ": snapshot of the page"));
+  if (trace.ok()) trace->format = "torch_snapshot_page";
   return trace;
 }
 

@@ -1,6 +1,7 @@
 // Reads the output of torch.cuda.memory._dump_snapshot() and its C++ counterpart, from every
 // PyTorch since 2.0: a dict of segments, traces and settings, or a bare list of segments; as a
-// pickle or, from json.dump, as JSON.
+// pickle, as the page with the pickle in it that torch.cuda._memory_viz writes, or, from json.dump,
+// as JSON.
 #ifndef MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_
 #define MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_
 
@@ -17,6 +18,7 @@ namespace memreplay {
 // Return whether a file with these first bytes (4 KiB suffice) is a snapshot.
 bool IsSnapshotPickle(std::string_view head);
 bool IsSnapshotJson(std::string_view head);
+bool IsSnapshotPage(std::string_view head);
 
 // Read a snapshot in one pass. O(bytes). Trace entries become 48 bytes each while they are read and
 // their stacks are shared, so memory stays below the size of large files.
@@ -30,6 +32,9 @@ absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& 
 // ReadPickle(). The above takes kPickleShare where there are two processors.
 absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& path, size_t share);
 absl::StatusOr<Trace> ReadSnapshotJson(ByteSource& source, const std::string& path);
+// Reads the first snapshot of a page. Its byte offsets are those of the pickle. Memory: also the
+// pickle, and the page if that is compressed.
+absl::StatusOr<Trace> ReadSnapshotPage(ByteSource& source, const std::string& path);
 
 }  // namespace memreplay
 
