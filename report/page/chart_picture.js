@@ -72,6 +72,7 @@ class ChartPicture {
     this.overlays = overlays;
     this.bands = new Bands(run, view);
     this.coloring = new Coloring(run, view.state.color);
+    if (view.state.only >= this.coloring.names.length) view.state.only = -1;  // of another page's address
     const highest = (/** @type {MaxTree} */ tree) => tree.values[tree.find(0, run.last + 1)];
     this.most =
         Math.max(1, highest(run.reservedTree), highest(run.activeTree), ...overlays.map((overlay) => overlay.most));

@@ -274,7 +274,7 @@ class Workbench {
       panels[name] = make("div", {class: "panel " + name, role: "tabpanel"});
       side.append(panels[name]);
     }
-    if (!(view.state.tab in panels)) view.state.tab = "who";
+    if (!Object.hasOwn(panels, view.state.tab)) view.state.tab = "who";
     const show = () => {
       for (const name of Object.keys(panels)) {
         panels[name].hidden = name !== view.state.tab;
@@ -312,21 +312,21 @@ class Workbench {
     const {moment, mark} = view.state;
     const item =
         (/** @type {string} */ name, /** @type {string} */ swatch, /** @type {number} */ bytes,
-         /** @type {boolean} */ exact) =>
+         /** @type {boolean} */ exact, /** @type {number} */ marked) =>
             make(
                 "span", {class: "item"}, make("span", {class: "swatch " + swatch}),
                 cutName(name, READOUT_LETTERS) + " ",
                 make("b", {"data-series": name, "data-bytes": bytes}, (exact ? "" : "about ") + formatSize(bytes)),
                 make("small", {}, exact ? ` ${formatCount(bytes)}` : ""),
-                mark >= 0 && exact ?
-                    make("small", {}, ` (${formatChange(bytes - /** @type {any} */ (run)[name][mark])})`) :
-                    "");
-    const items = FIGURES.map((figure) => item(figure, figure, run[figure][moment], true));
+                mark >= 0 ? make("small", {}, ` (${formatChange(bytes - marked)})`) : "");
+    const items = FIGURES.map((figure) => item(figure, figure, run[figure][moment], true, run[figure][mark]));
     for (const overlay of this.chart.overlays) {
       if (overlay.moments.length === 0) continue;
       const at = overlay.at(moment);
-      items.push(
-          item(overlay.name, overlay.color, overlay.reserved[at], overlay.complete || overlay.moments[at] === moment));
+      const before = overlay.at(mark);
+      const exact =
+          overlay.complete || (overlay.moments[at] === moment && (mark < 0 || overlay.moments[before] === mark));
+      items.push(item(overlay.name, overlay.color, overlay.reserved[at], exact, overlay.reserved[before]));
     }
     const position = run.positionOf(moment);
     this.readout.replaceChildren(

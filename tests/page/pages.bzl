@@ -8,10 +8,10 @@ def page(name, files, flags = ""):
 
     Args:
       name: of both
-      files: labels, one space between them; several are ranks of a job
-      flags: of memreplay report
+      files: labels, one space between them; several are ranks of a job, none is a model
+      flags: of memreplay report, and the model
     """
-    files = files.split(" ")
+    files = files.split(" ") if files else []
     program = "//cli:memreplay"
     native.genrule(
         name = name,
