@@ -175,10 +175,10 @@ class View {
                                                          this.run.last + 1;
   }
 
-  /** @param {number} moment */
+  /** @param {number} moment the one after the last is at the end of the axis */
   xOf(moment) {
     if (this.state.axis !== "time" || !this.run.time) return moment;
-    return moment === 0 ? 0 : this.run.time[moment - 1];
+    return moment === 0 ? 0 : this.run.time[Math.min(moment, this.run.last) - 1];
   }
 
   /**
@@ -231,12 +231,10 @@ class View {
 
   /** @param {"event" | "time"} axis */
   setAxis(axis) {
-    const isWhole = this.state.from <= 0 && this.state.to >= this.extent();
-    const from = this.momentAt(this.state.from);
-    const to = this.momentAt(this.state.to);
+    const from = this.state.from <= 0 ? 0 : this.momentAt(this.state.from);
+    const to = this.state.to >= this.extent() ? this.run.last + 1 : this.momentAt(this.state.to);
     this.set({axis});
-    if (isWhole) this.show(0, this.extent());
-    else this.show(this.xOf(from), this.xOf(to));
+    this.show(this.xOf(from), this.xOf(to));
   }
 
   writeHash() {

@@ -49,6 +49,23 @@ class DrawingTest(PageTest):
             self.assertEqual(self.run_script("return [view.state.from, view.state.to];"), whole)
             self.tearDown()
 
+    def test_the_last_phase_along_time(self):
+        """The last of a row of phases ends where the chart does, along either axis."""
+        self.open("recorded")
+        for axis in ("event", "time", "event"):
+            self.run_script(f"view.setAxis('{axis}');")
+            self.settle()
+            ends = self.run_script("""
+                const {chart, ribbons} = bench, right = chart.x.range()[1];
+                return ribbons.map((row) => chart.visibleStretches(row).at(-1).end - right);""")
+            self.assertGreater(len(ends), 0)
+            self.assertLess(max(map(abs, ends)), 1)
+        # What is shown up to the end stays so.
+        last = self.run_script("view.show(run.last - 20, run.last + 1); return view.state.to;")
+        for axis in ("time", "event"):
+            self.run_script(f"view.setAxis('{axis}');")
+        self.assertEqual(self.run_script("return view.state.to;"), last)
+
     def check_readout_is_of_cursor(self):
         series = self.shown()[1]
         self.assertEqual([series[figure] for figure in FIGURES], self.run_script(
