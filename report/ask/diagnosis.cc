@@ -169,7 +169,9 @@ std::string Unused(const proto::DeviceReport& device) {
     return StrCat(" Fragmentation is no issue (", share, ").");
   if (unused < kLittle) return "";
   return StrCat(" Of the ", FormatSize(reserved), " reserved, ", share, " is unused",
-                device.has_sweep() ? "." : "; memreplay sweep finds out whether settings help.");
+                device.has_sweep() || device.events() == 0
+                    ? "."
+                    : "; memreplay sweep finds out whether settings help.");
 }
 
 // Returns whether memreplay wrote the recording: no other program names the release in it.

@@ -303,6 +303,13 @@ absl::StatusOr<ReplaySettings> BestOf(const proto::Sweep& sweep, const ReplaySet
   return found;
 }
 
+// Returns whether a run is under the same settings; different texts may mean the same.
+bool IsUnderSame(ReplaySettings a, ReplaySettings b) {
+  a.config.conf.clear();
+  b.config.conf.clear();
+  return a.config == b.config && a.fraction == b.fraction;
+}
+
 }  // namespace
 
 Unsimulated FindUnsimulated(const Schedule& schedule) {
@@ -366,6 +373,7 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
   });
   const Shown shown = {study, std::move(unsimulated), question.threads};
   std::vector<ReplaySettings> others = question.others;
+  std::optional<size_t> found;  // the one of others that the search found best
   absl::StatusOr<proto::DeviceReport> report =
       settings.as_recorded ? ReportRecordedRun(shown, data)
                            : ReportWhatIfRun(shown, study.OnCard(settings), data);
@@ -402,7 +410,12 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
     }
     const absl::StatusOr<ReplaySettings> best = BestOf(sweep.sweep(), study.OnCard(settings));
     *report->mutable_sweep() = std::move(*sweep.mutable_sweep());
-    if (best.ok()) others.push_back(*best);
+    if (best.ok()) {
+      const auto given = std::find_if(others.begin(), others.end(),
+                                      [&](const auto& other) { return IsUnderSame(other, *best); });
+      found = static_cast<size_t>(given - others.begin());
+      if (given == others.end()) others.push_back(*best);
+    }
   }
   for (const ReplaySettings& other : others) {
     progress->SetActivity(StrCat("replaying device ", device, " under ", other.config.conf));
@@ -416,8 +429,8 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
     AddOther(history, shown.limits, ReportWhatIf(schedule, on_card, contents.peaks, *run),
              &*report);
   }
-  if (others.size() > question.others.size()) {
-    report->mutable_page()->mutable_others()->rbegin()->set_found(true);
+  if (found.has_value()) {
+    report->mutable_page()->mutable_others(static_cast<int>(*found))->set_found(true);
   }
   return report;
 }

@@ -451,6 +451,25 @@ class DrawingTest(PageTest):
                          int(best["peak_reserved_bytes"]))
         self.key("p")
         self.assertIn("reserved under " + best["conf"], self.shown()[1])
+        self.assertNotIn("whether settings help", self.find("main").text)
+
+    def test_settings_that_were_given_and_found(self):
+        """What was given and is also the best is one run: in the table, on the chart and with one count of calls."""
+        device = self.open("serving_both")
+        best = device["sweep"]["rows"][0]
+        confs = [CONF, "max_split_size_mb:64"]
+        others = device["page"]["others"]
+        self.assertEqual(best["conf"], CONF)
+        self.assertEqual([(other["report"]["conf"], other["found"]) for other in others],
+                         [(CONF, True), (confs[1], False)])
+        overlays = [series for series in self.shown()[1] if series.startswith("reserved under ")]
+        self.assertEqual(overlays, ["reserved under " + conf for conf in confs])
+        calls = {row["conf"]: int(row["device_calls"]) for row in device["sweep"]["rows"]}
+        self.assertEqual(int(others[0]["report"]["device_calls"]), calls[CONF])
+        self.assertEqual(int(device["device_calls"]), int(device["sweep"]["current"]["device_calls"]))
+        text = self.find("main").text
+        self.assertIn("driver calls", text)
+        self.assertNotIn("driver allocs", text)
 
     def test_where_memory_ran_out(self):
         """The verdict leads, what-ifs are a table, pins lead into the map."""
