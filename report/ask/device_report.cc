@@ -255,6 +255,7 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
   AddSegments(result.segments, report.mutable_segments());
   AddDiagnostics(schedule.diagnostics(), &report);
   return report;
+  report.set_device_calls(static_cast<int64_t>(result.calls.total()));
 }
 
 absl::Status AddControl(const Study& study, proto::DeviceReport* report) {
@@ -278,6 +279,9 @@ absl::Status AddControl(const Study& study, proto::DeviceReport* report) {
 proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPeaks& recorded,
                                     const DeviceRun& run) {
   const Schedule& schedule = *plan.schedule;
+  if (report->mode() == proto::Mode::as_recorded) {
+    report->set_device_calls(static_cast<int64_t>(control.device_calls));
+  }
   proto::DeviceReport report = StartReplay(schedule, *plan.settings, proto::Mode::gpu);
   report.set_events(CountOf(schedule));
   report.set_capacity_bytes(run.total.signed_value());

@@ -396,14 +396,13 @@ std::string ComparisonTable(const proto::DeviceReport& device) {
          sampled ? SizeCell(run.fragmentation().inactive_split_bytes()) : NumberCell("-"),
          CountCell(run.ooms()),
          StatisticCell(run, "num_alloc_retries"),
-         StatisticCell(run, "num_device_alloc"),
-         StatisticCell(run, "num_device_free")});
+         CountCell(run.device_calls())});
   };
   add(device, true);
   for (const proto::Page::Other& other : device.page().others()) add(other.report(), false);
   return Table("Before and after",
                {"settings", "peak reserved", "change", "peak allocated", "unused at the peak",
-                "inactive split", "out of memory", "retries", "driver allocs", "driver frees"},
+                "inactive split", "out of memory", "retries", "driver calls"},
                rows);
 }
 

@@ -17,6 +17,7 @@ struct Control {
   Bytes peak_reserved;
   Bytes other_order_peak_reserved;  // with addresses in OtherOrder()
   uint64_t ooms = 0;
+  uint64_t device_calls = 0;
 };
 
 constexpr AddressOrder OtherOrder(AddressOrder order) {

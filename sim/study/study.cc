@@ -128,7 +128,8 @@ absl::StatusOr<std::optional<Control>> Study::FindControl() const {
   } else {
     control_ = Control{.peak_reserved = run->peak.reserved(),
                        .other_order_peak_reserved = *other,
-                       .ooms = run->run.ooms};
+                       .ooms = run->run.ooms,
+                       .device_calls = run->calls.total()};
   }
   return *control_;
 }

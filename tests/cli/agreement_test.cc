@@ -129,6 +129,7 @@ void ExpectAgreement(const std::string& file) {
 void ExpectAgreementIn(const std::filesystem::path& folder) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+      EXPECT_EQ(swept.sweep().rows(0).device_calls(), changed.device_calls());
     if (entry.path().extension() == ".pickle") files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
