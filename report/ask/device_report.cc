@@ -160,6 +160,16 @@ int64_t CountOf(const Schedule& schedule) {
                                                     : schedule.recorded().size());
 }
 
+// Adds the peaks that are known without a replay. Without events, the final state is all that is
+// known.
+void AddKnownPeaks(const DeviceContents& contents, proto::DeviceReport* report) {
+  report->set_peak_reserved_bytes(contents.peaks.peak_reserved_bytes());
+  report->set_peak_requested_bytes(contents.peaks.peak_requested_bytes());
+  if (report->events() > 0) return;
+  report->set_peak_active_bytes(contents.inventory.final_active_bytes());
+  report->set_peak_allocated_bytes(contents.inventory.final_allocated_bytes());
+}
+
 }  // namespace
 
 proto::Report StartReport(std::string_view command, std::string_view file, const Trace& trace) {
@@ -185,10 +195,9 @@ proto::DeviceReport ReportContents(const Trace& trace, size_t device_index,
   report.set_events(static_cast<int64_t>(device.events.size()));
   DeviceContents contents = DescribeContents(trace, device_index);
   report.set_ooms(contents.peaks.ooms());
+  AddKnownPeaks(contents, &report);
   *report.mutable_inventory() = std::move(contents.inventory);
   *report.mutable_recorded() = std::move(contents.peaks);
-  report.set_peak_reserved_bytes(report.recorded().peak_reserved_bytes());
-  report.set_peak_requested_bytes(report.recorded().peak_requested_bytes());
   if (device.has_final_state) {
     *report.mutable_fragmentation() = FragmentationOf(device.final_state);
   }
@@ -246,6 +255,7 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
   }
   AddFailures(result.run, schedule, &report);
   AddStatistics(result.statistics, *settings.torch.profile, &report);
+  report.set_device_calls(static_cast<int64_t>(result.calls.total()));
   for (size_t rule = 0; rule < kRuleCount; ++rule) {
     if (result.rules[rule] > 0) {
       (*report.mutable_rules())[std::string(kRuleNames[rule])] =
@@ -255,7 +265,6 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
   AddSegments(result.segments, report.mutable_segments());
   AddDiagnostics(schedule.diagnostics(), &report);
   return report;
-  report.set_device_calls(static_cast<int64_t>(result.calls.total()));
 }
 
 absl::Status AddControl(const Study& study, proto::DeviceReport* report) {
@@ -270,6 +279,9 @@ absl::Status AddControl(const Study& study, proto::DeviceReport* report) {
   to.set_other_order_peak_reserved_bytes(control.other_order_peak_reserved.signed_value());
   to.set_ooms(static_cast<int64_t>(control.ooms));
   to.set_addresses(study.settings().order == AddressOrder::kUpwards ? "upwards" : "downwards");
+  if (report->mode() == proto::Mode::as_recorded) {
+    report->set_device_calls(static_cast<int64_t>(control.device_calls));
+  }
   to.set_card_granted_bytes(card.granted.signed_value());
   to.set_card_refused_bytes(card.refused().value_or(Bytes()).signed_value());
   to.set_card_at_oom_bytes(card.at_oom.value_or(Bytes()).signed_value());
@@ -279,9 +291,6 @@ absl::Status AddControl(const Study& study, proto::DeviceReport* report) {
 proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPeaks& recorded,
                                     const DeviceRun& run) {
   const Schedule& schedule = *plan.schedule;
-  if (report->mode() == proto::Mode::as_recorded) {
-    report->set_device_calls(static_cast<int64_t>(control.device_calls));
-  }
   proto::DeviceReport report = StartReplay(schedule, *plan.settings, proto::Mode::gpu);
   report.set_events(CountOf(schedule));
   report.set_capacity_bytes(run.total.signed_value());
@@ -294,17 +303,14 @@ proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPe
 }
 
 proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,
-                              const proto::RecordedPeaks& recorded, proto::OutOfMemory oom) {
+                              const DeviceContents& contents, proto::OutOfMemory oom) {
   proto::DeviceReport report = StartReplay(schedule, settings, proto::Mode::oom);
   report.set_events(CountOf(schedule));
   report.set_capacity_bytes(settings.capacity.value_or(Bytes()).signed_value());
   report.set_ooms(oom.ooms());
   if (schedule.is_program()) report.mutable_inventory()->set_is_program(true);
-  *report.mutable_recorded() = recorded;
-  if (oom.recorded() || oom.verdict() == proto::Verdict::none) {
-    report.set_peak_reserved_bytes(recorded.peak_reserved_bytes());
-    report.set_peak_requested_bytes(recorded.peak_requested_bytes());
-  }
+  *report.mutable_recorded() = contents.peaks;
+  if (oom.recorded() || oom.verdict() == proto::Verdict::none) AddKnownPeaks(contents, &report);
   AddDiagnostics(schedule.diagnostics(), &report);
   *report.mutable_oom() = std::move(oom);
   return report;

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "proto/report.pb.h"
+#include "report/ask/inventory.h"
 #include "sim/confirm/device_run.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
@@ -46,7 +47,7 @@ proto::DeviceReport ReportDeviceRun(const RunPlan& plan, const proto::RecordedPe
 
 // Returns the report of the command oom; `oom` is from OomReport() (report/ask/oom.h).
 proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& settings,
-                              const proto::RecordedPeaks& recorded, proto::OutOfMemory oom);
+                              const DeviceContents& contents, proto::OutOfMemory oom);
 
 }  // namespace memreplay
 

@@ -421,7 +421,7 @@ absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOp
   described.meanings = &study.meanings();
   absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, described, progress);
   if (!oom.ok()) return oom.status();
-  proto::DeviceReport report = ReportOom(schedule, on_card, contents.peaks, *std::move(oom));
+  proto::DeviceReport report = ReportOom(schedule, on_card, contents, *std::move(oom));
   if (is_what_if) {
     if (const absl::Status added = AddControl(study, &report); !added.ok()) return added;
   }

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
+#include "report/ask/inventory.h"
 #include "report/ask/replay.h"
 #include "report/words/duration.h"
 #include "report/words/sizes.h"
@@ -391,22 +392,45 @@ void AddSweepWith(std::future<Bounds> sought, const Study& study, const SweepQue
   AddSweep(answer, schedule, *on_card.torch.profile, report);
 }
 
+bool HasNoEvents(const Schedule& schedule) {
+  return !schedule.is_program() && schedule.device_trace().events.empty();
+}
+
+// Adds what is known of the current settings where no setting can be tried: the final state.
+void AddUntried(const Study& study, const SweepQuestion& question, proto::DeviceReport* report) {
+  const DeviceContents contents = DescribeContents(study.schedule());
+  const Bytes reserved(static_cast<uint64_t>(contents.peaks.peak_reserved_bytes()));
+  const Bytes allocated(static_cast<uint64_t>(contents.inventory.final_allocated_bytes()));
+  SweepRow row;
+  row.config = study.settings().config;
+  row.conf = row.config.conf;
+  row.fraction = study.settings().fraction;
+  row.peak_reserved = row.at_peak[UsageKind::kReserved] = reserved;
+  row.peak_allocated = row.at_peak[UsageKind::kAllocated] = std::min(allocated, reserved);
+  report->set_mode(proto::Mode::sweep);
+  report->mutable_sweep()->set_searched(question.confs.empty());
+  FillRow(row, row, study.schedule(), report->mutable_sweep()->mutable_current());
+}
+
 }  // namespace
 
 void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question) {
-  AddSweepWith(SeekBounds(study.schedule(), question.threads), study, question, report);
+  if (HasNoEvents(study.schedule())) {
+    AddUntried(study, question, report);
+  } else {
+    AddSweepWith(SeekBounds(study.schedule(), question.threads), study, question, report);
+  }
 }
 
 absl::StatusOr<proto::DeviceReport> AskSweep(const Study& study, const SweepQuestion& question) {
   const Schedule& schedule = study.schedule();
-  const bool is_empty = !schedule.is_program() && schedule.device_trace().events.empty();
+  const bool is_empty = HasNoEvents(schedule);
   std::future<Bounds> bounds;
   if (!is_empty) bounds = SeekBounds(schedule, question.threads);
   absl::StatusOr<proto::DeviceReport> report = AskCurrent(study);
   if (!report.ok()) return report;
   if (is_empty) {
-    report->set_mode(proto::Mode::sweep);
-    report->mutable_sweep()->set_searched(question.confs.empty());
+    AddUntried(study, question, &*report);
     return report;
   }
   report->set_capacity_bytes(

@@ -48,12 +48,15 @@ std::vector<std::string> CommonCandidates(absl::Span<const proto::Report> report
 
 std::vector<std::string> Untried(const proto::Report& report, absl::Span<const std::string> confs) {
   std::map<std::string_view, int> devices;  // that were swept under it
+  int swept = 0;
   for (const proto::DeviceReport& device : report.devices()) {
+    if (device.sweep().rows().empty()) continue;  // no events: nothing can be tried
+    ++swept;
     ForEachConf(device.sweep(), [&](const proto::SweepRow& row) { ++devices[row.conf()]; });
   }
   std::vector<std::string> untried;
   for (const std::string& conf : confs) {
-    if (devices[conf] < report.devices_size()) untried.push_back(conf);
+    if (devices[conf] < swept) untried.push_back(conf);
   }
   return untried;
 }
@@ -70,6 +73,13 @@ void AddRows(const proto::Report& more, proto::Report* report) {
 
 proto::Together CompareTogether(absl::Span<const proto::Report> reports) {
   proto::Together answer;
+  // Where nothing can be tried, no settings are known to change anything.
+  std::set<std::string> confs;
+  for (const proto::Report& report : reports) {
+    for (const proto::DeviceReport& device : report.devices()) {
+      ForEachConf(device.sweep(), [&](const proto::SweepRow& row) { confs.insert(row.conf()); });
+    }
+  }
   std::map<std::string, proto::Together::Row> rows;
   for (const proto::Report& report : reports) {
     answer.set_files(answer.files() + 1);
@@ -86,13 +96,12 @@ proto::Together CompareTogether(absl::Span<const proto::Report> reports) {
       device.set_conf(own.current().conf());
       device.set_ooms(own.current().ooms());
       device.set_peak_reserved_bytes(own.current().peak_reserved_bytes());
-      if (own.rows_size() > 0) {
-        device.set_own_best_conf(own.rows(0).conf());
-        device.set_own_best_peak_reserved_bytes(own.rows(0).peak_reserved_bytes());
-      }
-      ForEachConf(own, [&](const proto::SweepRow& tried) {
+      const proto::SweepRow& best = own.rows().empty() ? own.current() : own.rows(0);
+      device.set_own_best_conf(best.conf());
+      device.set_own_best_peak_reserved_bytes(best.peak_reserved_bytes());
+      const auto add = [&](const std::string& conf, const proto::SweepRow& tried) {
         if (!tried.refused().empty()) return;
-        proto::Together::Row& row = rows[tried.conf()];
+        proto::Together::Row& row = rows[conf];
         row.set_ooms(BoundedSum(row.ooms(), tried.ooms()));
         if (row.device_peak_bytes().empty() ||
             tried.peak_reserved_bytes() > row.peak_reserved_bytes()) {
@@ -102,7 +111,12 @@ proto::Together CompareTogether(absl::Span<const proto::Report> reports) {
         row.set_sum_peak_reserved_bytes(
             BoundedSum(row.sum_peak_reserved_bytes(), tried.peak_reserved_bytes()));
         row.add_device_peak_bytes(tried.peak_reserved_bytes());
-      });
+      };
+      if (own.rows().empty()) {
+        for (const std::string& conf : confs) add(conf, own.current());
+      } else {
+        ForEachConf(own, [&](const proto::SweepRow& tried) { add(tried.conf(), tried); });
+      }
     }
   }
   std::vector<int64_t> peaks;

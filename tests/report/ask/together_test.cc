@@ -56,6 +56,28 @@ TEST(Together, WhatOneReleaseRefusesIsNotCompared) {
   EXPECT_EQ(together.rows(0).conf(), "");
 }
 
+// Nothing can be tried on a recording without events. What it holds counts, under any settings.
+TEST(Together, WhatHasNoEventsStaysAsItIs) {
+  proto::Report report;
+  report.set_file("state");
+  proto::Sweep& sweep = *report.add_devices()->mutable_sweep();
+  sweep.set_searched(true);
+  sweep.mutable_current()->set_peak_reserved_bytes(90);
+  for (const bool first : {true, false}) {
+    std::vector<proto::Report> reports = {SweepOf("x", {{"", 100}, {"a", 60}})};
+    reports.insert(first ? reports.begin() : reports.end(), report);
+    const proto::Together together = CompareTogether(reports);
+    ASSERT_EQ(together.rows_size(), 2);
+    EXPECT_EQ(together.rows(0).conf(), "a");
+    EXPECT_EQ(together.rows(0).peak_reserved_bytes(), 90);
+    EXPECT_EQ(together.rows(0).sum_peak_reserved_bytes(), 150);
+    EXPECT_EQ(together.rows(0).device_peak_bytes(first ? 0 : 1), 90);
+    EXPECT_EQ(together.devices(first ? 0 : 1).peak_reserved_bytes(), 90);
+    EXPECT_EQ(together.devices(first ? 0 : 1).own_best_peak_reserved_bytes(), 90);
+  }
+  EXPECT_TRUE(Untried(report, std::vector<std::string>{"", "a"}).empty());
+}
+
 TEST(Together, WhatWasTriedAloneIsNotTriedAgain) {
   proto::Report report = SweepOf("x", {{"", 100}, {"a", 60}, {"refused", -1}});
   report.mutable_devices(0)->mutable_sweep()->set_searched(true);
