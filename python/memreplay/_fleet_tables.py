@@ -16,8 +16,8 @@ _COLUMNS: Dict[str, List[str]] = {
         "capacity_bytes:int64", "events:int64", "compared_events:int64", "matched_events:int64",
         "peak_reserved_bytes:int64", "peak_allocated_bytes:int64", "peak_active_bytes:int64",
         "peak_requested_bytes:int64", "reserved_minus_allocated_bytes:int64", "inactive_split_bytes:int64",
-        "fragmentation:float64", "ooms:int64", "alloc_retries:int64", "verdict:string", "best_conf:string",
-        "best_peak_reserved_bytes:int64", "best_ooms:int64", "best_saves_bytes:int64"],
+        "fragmentation:float64", "ooms:int64", "alloc_retries:int64", "verdict:string", "faults:string",
+        "best_conf:string", "best_peak_reserved_bytes:int64", "best_ooms:int64", "best_saves_bytes:int64"],
     "settings": _HEAD + ["conf:string", "peak_reserved_bytes:int64", "ooms:int64", "is_current:bool"],
     "stacks": _HEAD[:3] + [f"{name}:{kind}" for name, kind in STACK.items()],
     "jobs": ["job:string", "devices:int64", "failed_files:int64", "ooms:int64", "worst_file:string",
@@ -64,9 +64,11 @@ class _Job:
         """Returns the scores of the devices that stand out."""
         return {(device.file, device.device): device.score for device in self.together.devices if device.is_outlier}
 
+    def worst(self) -> Optional[Row]:
+        return max(self.devices, key=lambda device: (device["ooms"] > 0, device["peak_reserved_bytes"]), default=None)
+
     def row(self) -> Row:
-        best, odd = self.best(), self.outliers()
-        worst = max(self.devices, key=lambda device: (device["ooms"] > 0, device["peak_reserved_bytes"]), default=None)
+        best, odd, worst = self.best(), self.outliers(), self.worst()
         peaks = [device["peak_reserved_bytes"] for device in self.devices]
         peak = max(peaks, default=0)
         told = [f"{_short(device)} ({odd[_key(device)]:+.1f})" for device in self.devices if _key(device) in odd]
@@ -179,6 +181,11 @@ def _size(size: int) -> str:
     return f"{size / 2**30:.2f} GiB" if abs(size) >= 2**30 else f"{size / 2**20:.1f} MiB"
 
 
+def _peak(device: Row, of: str) -> str:
+    known = "" if device["events"] else "at least "  # only the final state is in the file
+    return known + _size(device[of])
+
+
 def _job_line(row: Row) -> str:
     if not row["devices"]:
         return f"{row['job']}: failed"
@@ -193,37 +200,46 @@ def _job_line(row: Row) -> str:
 
 _STYLE = """body { font: 14px system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em }
 table { border-collapse: collapse; width: 100% } td, th { padding: 2px 10px 2px 0; text-align: left }
-td.n { text-align: right; white-space: nowrap } td.bar { width: 35% }
+td.n { text-align: right } td.n, td.name { white-space: nowrap } td.bar { width: 30% }
 .bar i { display: block; height: 10px; background: #4b78a8 } .bar i i { background: #a8c4e0 } .odd { font-weight: bold }
 .bad { color: #b00020 } code { background: #f2f2f2; padding: 1px 4px }"""
 
 
-def _job_html(job: _Job, row: Row) -> str:
+def _job_html(job: _Job, told: Row) -> str:
     best, odd = job.best(), job.outliers()
     after = {(device.file, device.device): peak for device, peak in zip(job.together.devices, best.device_peak_bytes)}
-    most = max(row["peak_reserved_bytes"], 1)
-    lines = [f"<h2>{html.escape(job.name or 'files without a folder')}</h2><p>{row['devices']} "
-             f"device{'s' * (row['devices'] != 1)}; worst: "
-             f"{html.escape(row['worst_file'])}, {_size(row['peak_reserved_bytes'])}."]
+    most = max(told["peak_reserved_bytes"], 1)
+    worst = job.worst()
+    lines = [f"<h2>{html.escape(job.name or 'files without a folder')}</h2><p>{told['devices']} "
+             f"device{'s' * (told['devices'] != 1)}"]
+    if worst:
+        lines.append(f"; worst: {html.escape(worst['file'])}, {_peak(worst, 'peak_reserved_bytes')}"
+                     f"{', out of memory' * (worst['ooms'] > 0)}.")
     if job.together.rows:
         lines.append(f" Best for all at once: <code>{html.escape(best.conf or 'the defaults')}</code>, "
-                     f"{_size(row['best_peak_reserved_bytes'])} on the worst, "
-                     f"{_size(row['saves_on_all_devices_bytes'])} "
+                     f"{_size(told['best_peak_reserved_bytes'])} on the worst, "
+                     f"{_size(told['saves_on_all_devices_bytes'])} "
                      "saved on all together.")
-    lines.append("</p><table><tr><th>rank</th><th></th><th>peak reserved</th><th>best for all</th><th>allocated</th>"
-                 "<th>score</th><th>verdict</th></tr>")
+    rows = []
     for device in job.devices:
         then = after.get(_key(device), int(device["peak_reserved_bytes"]))
         wide, inner = 100 * device["peak_reserved_bytes"] / most, 100 * then / max(device["peak_reserved_bytes"], 1)
-        is_odd = _key(device) in odd
-        lines.append(
-            f"<tr{' class=odd' if is_odd else ''}><td title=\"{html.escape(device['file'])}\">"
-            f"{html.escape(_short(device))}"
-            f'</td><td class=bar><i style="width:{wide:.1f}%"><i style="width:{min(inner, 100):.1f}%"></i></i></td>'
-            f"<td class=n>{_size(device['peak_reserved_bytes'])}</td><td class=n>{_size(then)}</td>"
-            f"<td class=n>{_size(device['peak_allocated_bytes'])}</td>"
-            f"<td class=n>{f'{odd[_key(device)]:+.1f}' if is_odd else ''}</td>"
-            f"<td class={'bad' if device['ooms'] else 'ok'}>{html.escape(device['verdict'])}</td></tr>")
+        name = html.escape(_short(device))
+        rows.append([
+            ("", f'<a href="{html.escape(device["link"])}">{name}</a>' if device["link"] else name),
+            ("bar", f'<i style="width:{wide:.1f}%"><i style="width:{min(inner, 100):.1f}%"></i></i>'),
+            ("n", _peak(device, "peak_reserved_bytes")),
+            ("n", _size(then) if job.together.rows else ""),
+            ("n", _peak(device, "peak_allocated_bytes")),
+            ("n", f"{odd[_key(device)]:+.1f}" if _key(device) in odd else ""),
+            ("bad", html.escape(device["faults"]))])
+    heads = ["rank", "", "peak reserved", "best for all", "allocated", "deviations from the median", "problem"]
+    shown = [i for i in range(len(heads)) if any(row[i][1] for row in rows)]
+    lines += ["</p><table><tr>", *(f"<th>{heads[i]}</th>" for i in shown), "</tr>"]
+    for device, row in zip(job.devices, rows):
+        lines.append(f"<tr{' class=odd' if _key(device) in odd else ''} title=\"{html.escape(device['file'])}\">")
+        lines += [f"<td class={row[i][0] or 'name'}>{row[i][1]}</td>" for i in shown]
+        lines.append("</tr>")
     return "".join(lines) + "</table>"
 
 

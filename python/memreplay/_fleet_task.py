@@ -126,7 +126,7 @@ def compare(lines: Iterable[str]) -> types.Together:
     return answer.together or types.Together({})
 
 
-def _device_row(report: types.Report, device: types.DeviceReport, verdict: str) -> Row:
+def _device_row(report: types.Report, device: types.DeviceReport, oom: Optional[types.DeviceReport]) -> Row:
     fragmentation = device.fragmentation or types.Fragmentation({})
     fidelity = device.fidelity or types.Fidelity({})
     current = device.sweep.current if device.sweep else None
@@ -141,7 +141,9 @@ def _device_row(report: types.Report, device: types.DeviceReport, verdict: str) 
         "peak_active_bytes": device.peak_active_bytes, "peak_requested_bytes": device.peak_requested_bytes,
         "reserved_minus_allocated_bytes": current.reserved_minus_allocated_bytes,
         "inactive_split_bytes": fragmentation.inactive_split_bytes, "fragmentation": current.fragmentation,
-        "ooms": current.ooms, "alloc_retries": current.alloc_retries, "verdict": verdict, "best_conf": best.conf,
+        "ooms": current.ooms, "alloc_retries": current.alloc_retries,
+        "verdict": oom.oom.verdict if oom and oom.oom else "", "faults": "; ".join(oom.faults if oom else ()),
+        "best_conf": best.conf,
         "best_peak_reserved_bytes": best.peak_reserved_bytes, "best_ooms": best.ooms,
         "best_saves_bytes": current.peak_reserved_bytes - best.peak_reserved_bytes}
 
@@ -156,10 +158,10 @@ def _answer(task: Task) -> Dict[str, Any]:
     sweep = recording.sweep(jobs=1, **flags)
     oom = recording.oom(**flags)
     page = recording.report(**flags)
-    verdicts = {device.device: device.oom.verdict if device.oom else "" for device in oom.devices}
+    ooms = {device.device: device for device in oom.devices}
     stacks = {name: column for name, column in page.columns("stacks").items() if name in STACK}
     return {
-        "devices": [_device_row(sweep, device, verdicts.get(device.device, "")) for device in sweep.devices],
+        "devices": [_device_row(sweep, device, ooms.get(device.device)) for device in sweep.devices],
         "sweep": _sweep(sweep),
         "stacks": [row for device in sweep.devices for row in [
             dict(zip(stacks, cells)) for cells in zip(*stacks.values()) if cells[0] == device.device][:TOP_STACKS]]}

@@ -8,8 +8,11 @@ import hashlib
 import importlib.util
 import itertools
 import json
+import os
+import re
 import sys
 import time
+import urllib.parse
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from memreplay import _fleet_engines as engines
@@ -40,6 +43,10 @@ def _told(where: str) -> Iterator[None]:
         raise Error(f"fleet: {where}: {' '.join(str(error).split()) or type(error).__name__}") from error
 
 
+def _is_local(fs: Any) -> bool:
+    return "file" in (fs.protocol if isinstance(fs.protocol, (list, tuple)) else [fs.protocol])
+
+
 def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
     """Returns (url, stamp) of each file that the directories, globs and URLs name, in order of their names.
 
@@ -52,7 +59,6 @@ def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
         with _told(pattern):
             fs, path = fsspec.core.url_to_fs(pattern)
             fs.invalidate_cache()  # what is there now, not when this process looked before
-            is_local = "file" in (fs.protocol if isinstance(fs.protocol, (list, tuple)) else [fs.protocol])
             if _GLOB & set(path):
                 infos = fs.glob(path, detail=True)
             elif fs.isdir(path):
@@ -64,7 +70,7 @@ def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
                 if info.get("type") == "file" and not name.rpartition("/")[2].startswith("."):
                     changed = (info.get(key) for key in ("mtime", "ETag", "LastModified", "created"))
                     stamp = str(next(filter(None, changed), ""))
-                    found[name if is_local else fs.unstrip_protocol(name)] = f"{info.get('size')}:{stamp}"
+                    found[name if _is_local(fs) else fs.unstrip_protocol(name)] = f"{info.get('size')}:{stamp}"
             if len(found) == before:
                 raise Error(f"fleet: {pattern}: no such file, or a directory without files")
     return sorted(found.items())
@@ -88,6 +94,14 @@ class Parts:
         ours = [f"{self.path.rstrip('/')}/{name}" for name in (*(f"{table}.parquet" for table in TABLES), "fleet.html")]
         path = self.fs._strip_protocol(url)
         return path in ours or path.startswith(self.folder + "/")
+
+    def link(self, url: str) -> str:
+        """Returns what the page in OUT links to for a file; "" if a browser cannot open it."""
+        if url.startswith(("http://", "https://")):
+            return name_of(url)
+        if "://" in url or not _is_local(self.fs):
+            return ""
+        return urllib.parse.quote(os.fsencode(os.path.relpath(url, self.path)))
 
     def name(self, task: Task) -> str:
         said = [self.version, task.url, task.stamp, task.confs, task.flags]
@@ -158,7 +172,17 @@ def _progress(done: int, task: Task) -> None:
         print(f"\r\033[K{done} files: {printable(task.url)}", end="", file=sys.stderr, flush=True)
 
 
-def _rows(run: Run, tasks: Iterable[Task], second: Dict[str, Task]) -> Iterator[Tuple[Dict[str, List[Row]], List[str]]]:
+def page_of(url: str) -> str:
+    """Returns the page that `memreplay report` writes of a file, in the same folder.
+
+    >>> page_of("runs/rank0.pickle.gz")
+    'runs/rank0.html'
+    """
+    return re.sub(r"(?<=[^/])(\.(gz|zst|pickle|pkl|jsonl|json|txt|txtpb|pb))+$", "", url) + ".html"
+
+
+def _rows(run: Run, tasks: Iterable[Task], second: Dict[str, Task],
+          pages: Set[str]) -> Iterator[Tuple[Dict[str, List[Row]], List[str]]]:
     """Yields the rows of each file, in order, with its name, job and rank in front; and its sweeps, for compare()."""
     for task in tasks:
         answer = run.answer(task)
@@ -171,7 +195,9 @@ def _rows(run: Run, tasks: Iterable[Task], second: Dict[str, Task]) -> Iterator[
             more = run.answer(second[task.url])
             sweeps += [more["sweep"]] if "sweep" in more else []
             error = error or more["error"]
-        tables = {"devices": [{**row, "error": error} for row in answer.get("devices", ())] or
+        page = page_of(task.url)
+        link = run.parts.link(page if page in pages else task.url)
+        tables = {"devices": [{**row, "error": error, "link": link} for row in answer.get("devices", ())] or
                   [{"device": -1, "error": error}],
                   "settings": [row for sweep in sweeps for row in settings(sweep)], "stacks": answer.get("stacks", [])}
         yield ({name: [{**head, **row} for row in rows] for name, rows in tables.items()},
@@ -213,6 +239,8 @@ def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
     begin = time.monotonic()
     parts = Parts(options.out, run(["--version"]).stdout.decode().strip())
     files = [(url, stamp) for url, stamp in sources(options.source) if not parts.is_ours(url)]
+    pages = {page_of(url) for url, _ in files} & {url for url, _ in files}
+    files = [(url, stamp) for url, stamp in files if url not in pages]
     if not files:
         raise Error(f"fleet: {', '.join(options.source)}: it contains only the results of {options.out}")
     flags = tuple((name, getattr(options, name)) for name in ("capacity", "torch") if getattr(options, name))
@@ -231,7 +259,7 @@ def main(args: List[str], engine: Optional[engines.Engine] = None) -> int:
         second = {task.url: task for task in fleet.common_settings(tasks)}
         fleet.ask(list(second.values()))
         tables = Tables(fleet.parts.fs, fleet.parts.path)
-        for rows, sweeps in _rows(fleet, tasks, second):
+        for rows, sweeps in _rows(fleet, tasks, second, pages):
             tables.add(rows, sweeps)
         tables.finish()
     except OSError as error:

@@ -21,6 +21,7 @@ import tempfile
 import time
 import tracemalloc
 import unittest
+import urllib.parse
 from unittest import mock
 
 import memreplay
@@ -65,6 +66,7 @@ def mutated_json(choices, text):
 
 
 def load_tests(loader, tests, pattern):
+    tests.addTests(doctest.DocTestSuite(_fleet))
     tests.addTests(doctest.DocTestSuite(_fleet_task))
     tests.addTests(doctest.DocTestSuite(_program))
     return tests
@@ -129,6 +131,53 @@ class Local(Case):
         page = (self.folder / "out/fleet.html").read_text()
         self.assertIn("rank1.pickle: byte", page)
         self.assertIn("rank 3", page)
+
+    def test_without_events_the_final_state_is_what_is_known(self):
+        """Such a rank can be the worst."""
+        shutil.copy(SNAPSHOTS / "torch-2.15/no_history.pickle", self.runs / "a/out.rank4.pickle")
+        shutil.copy(SNAPSHOTS / "torch-2.15/no_history.pickle", self.runs / "c.pickle")
+        self.assertEqual(self.fleet()[0], 1)
+        inventory = memreplay.load(self.runs / "c.pickle").inspect().only_device.inventory
+        rows = [row for row in self.rows("devices") if row["file"].endswith(("rank4.pickle", "c.pickle"))]
+        self.assertEqual(len(rows), 2)
+        for row in rows:
+            self.assertEqual(row["events"], 0)
+            self.assertEqual(row["peak_reserved_bytes"], inventory.final_reserved_bytes)
+            self.assertEqual(row["peak_allocated_bytes"], inventory.final_allocated_bytes)
+            self.assertEqual(row["best_saves_bytes"], 0)
+        for row in self.rows("devices"):
+            self.assertLessEqual(row["peak_allocated_bytes"] or 0, row["peak_reserved_bytes"] or 0)
+        jobs = {row["job"]: row for row in self.rows("jobs")}
+        alone = jobs[str(self.runs)]
+        self.assertEqual([alone["worst_file"], alone["peak_reserved_bytes"], alone["best_peak_reserved_bytes"]],
+                         [str(self.runs / "c.pickle"), inventory.final_reserved_bytes, inventory.final_reserved_bytes])
+        job = jobs[str(self.runs / "a")]
+        peaks = [row["peak_reserved_bytes"] for row in self.rows("devices") if row["job"] == job["job"]]
+        self.assertEqual([len(peaks), job["peak_reserved_bytes"]], [5, max(peaks)])
+        self.assertGreaterEqual(job["saves_on_all_devices_bytes"], 0)
+        self.assertIn(f"at least {inventory.final_reserved_bytes / 2**20:.1f} MiB", self.page())
+
+    def page(self):
+        return (self.folder / "out/fleet.html").read_text()
+
+    def test_the_page(self):
+        """It has words, no empty columns, and a link to each rank's file, or to its page where there is one."""
+        shutil.copy(self.runs / "a/out.rank0.pickle", self.runs / "a/50% #1?.rank5.pickle")
+        subprocess.run([memreplay.program(), "report", str(self.runs / "a/out.rank0.pickle"), "-o",
+                        str(self.runs / "a/out.rank0.html")], check=True, stdout=subprocess.DEVNULL)
+        self.assertEqual(self.fleet()[0], 1)  # the page is no recording
+        page = self.page()
+        self.assertIn("out of memory: ", page)
+        self.assertIsNone(re.search(r"true_shortage|pending_free|too_large|>none<|>score<", page))
+        for table in re.findall(r"<table>.*?</table>", page):
+            rows = [re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row) for row in re.findall(r"<tr.*?</tr>", table)]
+            for column in list(zip(*rows))[2:]:
+                self.assertTrue(any(column[1:]), column)
+        links = [urllib.parse.unquote(link) for link in re.findall(r'<a href="([^"]*)"', page)]
+        self.assertEqual([(self.folder / "out" / link).resolve().name for link in links],
+                         ["50% #1?.rank5.pickle", "out.rank0.html", "out.rank1.pickle", "out.rank2.pickle",
+                          "out.rank3.pickle", "rank0.pickle"])
+        self.assertTrue(all((self.folder / "out" / link).exists() for link in links))
 
     def test_the_settings_of_a_job_are_the_least_of_the_greatest(self):
         self.fleet()
