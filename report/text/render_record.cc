@@ -202,6 +202,17 @@ void AppendDiagnoses(const proto::RecordedProcess& process, std::string* text) {
   }
 }
 
+// Appends which texts are shorter than on a real GPU, and how to avoid that.
+void AppendGenerations(const proto::RecordedProcess& process, std::string* text) {
+  for (const auto& generation : process.values().generations()) {
+    StrAppend(text, "Generation ended early: ", CleanText(generation.place()), " got ",
+              FormatCount(generation.tokens()), " of ", FormatCount(generation.of(), "token"),
+              generation.times() > 1 ? StrCat(", ", FormatCount(generation.times(), "time")) : "",
+              ", because a token that was never computed is one that ends a text; "
+              "eos_token_id=None generates all of them.\n");
+  }
+}
+
 // Appends how a server divides the GPU's memory.
 void AppendServer(const proto::RecordedProcess& process, std::string* text) {
   for (const proto::RecordedReplay& replay : process.replays()) {
@@ -369,6 +380,7 @@ Text RenderRecord(const proto::RecordReport& report) {
     answer.Add({CleanText(process.name()),
                 StrCat(program, " on ", CardText(process), ": ", Verdict(report, process), "."),
                 process.ooms() == 0 && process.error().empty() ? Tone::kAnswer : Tone::kBadAnswer});
+    AppendGenerations(process, &text);
     AppendDiagnoses(process, &text);
     AppendCards(process, &text);
     AppendServer(process, &text);

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import events
-from recorded import Case, Recorded, Setting, main, older_than, program
+from recorded import Case, Recorded, Setting, main, needs_libraries, older_than, program
 
 
 class RecordCommandTest(Case):
@@ -46,6 +46,21 @@ class RecordCommandTest(Case):
         answer = self.answer(["--capacity", "600MiB", "--reserve", "500MiB"], "shares.py")
         self.assertIn("device 0 has 2 processes, each recorded as if it were alone", answer)
         self.assertIn("MORE THAN THE GPU HAS", answer)
+
+    @needs_libraries
+    def test_texts_do_not_end_early(self):
+        """Tokens of large logits are none of those that end a text, wherever a vocabulary has them. If one does end
+        a text, the summary says so at once."""
+        run = self.record("generates.py")
+        self.assertEqual(run.status, 0, run.output)
+        lengths = [int(line.split()[-2]) for line in run.output.splitlines() if "ForCausalLM" in line or "GPT2" in line]
+        self.assertEqual(lengths, [6] * 32, run.output)
+        self.assertEqual(run.process["values"]["generations"], [])
+        first = next(line.split()[-1] for line in run.output.splitlines() if line.startswith("GPT2LMHeadModel 1 {} 6"))
+        answer = self.answer(["-o", "early.pickle"], "generates.py", first)
+        self.assertIn("GPT2LMHeadModel 1 {} 1 ", answer)
+        self.assertRegex(answer, r"spare\.\nGeneration ended early: \S*generates.py:26 got 1 of 6 tokens.*"
+                                 r"eos_token_id=None generates all of them\.\n")
 
     def test_outside_on_a_gpu(self):
         """What libraries allocate past PyTorch is counted on a GPU, and their calls reach the driver."""

@@ -81,6 +81,11 @@ class RecordTest(Case):
             self.assertIn(f"{line}\n", run.output)
         self.assertIn("1024", [row["answer"] for row in run.process["values"]["asked"]])
 
+    def test_choices_by_unknown_values(self):
+        run = self.record("unknown_indices.py")
+        self.assertEqual(run.status, 0, run.output)
+        self.assertIn("all chosen", run.output)
+
     def test_loop_on_an_unknown_value_ends(self):
         run = self.record("unknown_loop.py", flags=["--unknown-limit", "100"])
         self.assertEqual(run.status, 1)

@@ -214,6 +214,25 @@ TEST(RenderRecord, ListsEveryAssumptionAndTheFirstValues) {
       << text;
 }
 
+TEST(RenderRecord, SaysFirstThatATextEndedEarly) {
+  proto::RecordReport report = SampleRecord();
+  for (const int64_t times : {1, 3}) {
+    auto& generation = *report.mutable_processes(0)->mutable_values()->add_generations();
+    generation.set_place("generate.py:9");
+    generation.set_tokens(times);
+    generation.set_of(2000);
+    generation.set_times(times);
+  }
+  const std::string text = RenderRecord(report).text;
+  EXPECT_TRUE(absl::StartsWith(
+      text,
+      "train.py --batch_size=8 on NVIDIA A (simulated): it fits, 12.0 GiB to spare.\n"
+      "Generation ended early: generate.py:9 got 1 of 2,000 tokens, because a token that was never "
+      "computed is one that ends a text; eos_token_id=None generates all of them.\n"
+      "Generation ended early: generate.py:9 got 3 of 2,000 tokens, 3 times, because"))
+      << text;
+}
+
 TEST(RenderRecord, OutOfMemoryTellsWhatToAskNext) {
   proto::RecordReport report = SampleRecord();
   proto::RecordedProcess& process = *report.mutable_processes(0);

@@ -4,8 +4,8 @@ A TorchFunctionMode (mode.py) sees each call of PyTorch's Python API. If all ten
 the call once more on the CPU and writes the result into the memory of the real one. It stands above the dispatcher: the
 real call, its allocations and the lifetimes of tensors are what they are without it. memory.py reads and writes the
 simulated GPU's memory, sizes.py serves calls whose result's size depends on values, unknown.py is the policy for
-unknown values, overrides.py keeps PyTorch's Python functions from being called differently because a mode is there, and
-tracing.py removes the mode while PyTorch traces or compiles.
+unknown values, generations.py says which texts ended by one, overrides.py keeps PyTorch's Python functions from being
+called differently because a mode is there, and tracing.py removes the mode while PyTorch traces or compiles.
 """
 
 

@@ -3,7 +3,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from memreplay_record import card
-from memreplay_record.values import memory, sizes
+from memreplay_record.values import memory, sizes, unknown
 
 # Calls that touch no values. They only run.
 _PASSING = set("""
@@ -40,9 +40,13 @@ _EXCHANGING = {"c10d", "c10d_functional", "_c10d_functional", "_c10d_functional_
 _CHECKS = {"all": True, "allclose": True, "_is_all_true": True, "any": False, "_is_any_true": False}
 # Host code continues with numbers that a kernel counted, in forms that are not modelled here.
 _COUNTED = {"mode": "along more than 2,048 values", "matrix_exp": "of a batch", "linalg_matrix_exp": "of a batch"}
-# Indices along a dimension of known size are spread evenly, as by a balanced router.
-_SPREAD = {"topk", "argmax", "argmin"}
-_MARKED = {*_ZEROING, *_CHECKS, *_SPREAD}  # calls that are not computed, but whose result is known or better guessed
+# Functions that return indices along a dimension: where it is among their arguments, and which it is otherwise.
+_SPREAD = {"topk": (2, -1), "kthvalue": (2, -1), "sort": (1, -1), "argsort": (1, -1), "argmax": (1, None),
+           "argmin": (1, None), "multinomial": (None, -1),
+           **dict.fromkeys(("max", "min", "median", "nanmedian"), (1, None))}  # of values alone without one
+_EQUAL = {"eq", "__eq__"}  # a tensor is equal to itself where it is a number
+# Calls that are not computed, but whose result is known or better guessed.
+_MARKED = {*_ZEROING, *_CHECKS, *_SPREAD, *_EQUAL}
 
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 if hasattr(torch.nn, "Buffer"):
@@ -272,7 +276,7 @@ class _Values(TorchFunctionMode):
             result = self._uncomputed(call, args, kwargs, on_card, large)
             if name in _MARKED:
                 self._fill_with_zeros(func, result)
-                self._guess(func, found, result)
+                self._guess(func, args, kwargs, result)
             return result
         if found and not on_card and (like is None or not like.is_cuda):
             result = call(*args, **kwargs)
@@ -363,21 +367,25 @@ class _Values(TorchFunctionMode):
                 self.random_state = torch.get_rng_state()
                 torch.set_rng_state(before)
 
-    def _guess(self, func, found, result):
+    def _guess(self, func, args, kwargs, result):
         """Writes stand-ins for small results of large tensors that have a better one than others."""
         name = func.__name__ if hasattr(func, "__name__") else ""
-        if name in _CHECKS and _on_card(result) and result.dtype == torch.bool and \
-                memory.is_small(result):
+        checked = _CHECKS.get(name, True if name in _EQUAL and len(args) > 1 and args[0] is args[1] else None)
+        if checked is not None and _on_card(result) and result.dtype == torch.bool and memory.is_small(result):
             with torch._C.DisableTorchFunction(), torch.no_grad():
-                memory.write(result, torch.full(result.shape, _CHECKS[name]), memory.ASSUMED)
-        elif name in _SPREAD and found:
-            indices = result if type(result) in _PLAIN else result[-1]
-            if not _on_card(indices) or not memory.is_small(indices) or found[0].dim() == 0:
+                memory.write(result, torch.full(result.shape, checked), memory.ASSUMED)
+        elif name in _SPREAD:
+            at, dim = _SPREAD[name]
+            dim = kwargs.get("dim", kwargs.get("axis", args[at] if at is not None and len(args) > at else dim))
+            source = args[0] if args else kwargs.get("input")
+            indices = result[-1] if isinstance(result, tuple) else result
+            if not _on_card(indices) or not memory.is_small(indices) or indices.dtype != torch.int64 or \
+                    source.dim() == 0 or indices is result and at is not None and not name.startswith("arg"):
                 return
             with torch._C.DisableTorchFunction(), torch.no_grad():
-                size = max(found[0].size(-1), 1)
-                spread = torch.arange(indices.numel()).reshape(indices.shape) % size
-                memory.write(indices, spread, memory.ASSUMED)
+                size = source.numel() if dim is None else source.size(dim)
+                along = dim if dim is not None and indices.dim() == source.dim() else None
+                memory.write(indices, unknown.spread(indices.shape, along, max(size, 1)), memory.ASSUMED)
 
 
 def _run(values, func, args, kwargs):

@@ -9,9 +9,30 @@ import math
 import torch
 
 from memreplay_record import frames
-from memreplay_record.values import memory
+from memreplay_record.values import generations, memory
 
 _GOLDEN = 0.6180339887498949
+_FEW = 1024  # more are a vocabulary, rather than experts, levels or classes
+
+
+def spread(shape, dim, size):
+    """Returns indices along a dimension of `size`, as of the largest values along it: one, or a row along `dim`.
+
+    Neighbours differ, and so do those of a row. Few possible ones are all used equally, as by a balanced router. Of
+    many, those at the ends are avoided, where a vocabulary has the tokens that end or fill a text. They do not begin in
+    the middle, because the vocabularies of two beams meet there if a search chooses among all beams at once.
+    """
+    indices = torch.empty(shape, dtype=torch.int64)
+    rows = indices if dim is None else indices.transpose(dim, -1)
+    longest = 1 if dim is None else rows.size(-1)
+    edge = max(min(size // 8, (size - longest) // 2), 0) if size > _FEW else 0
+    within = size - 2 * edge
+    first = int(within * _GOLDEN) if size > _FEW else 0
+    steps = torch.arange(rows.numel())
+    if longest % within == 0:
+        steps += steps // longest  # each row has all of them, beginning with the next one
+    rows.copy_((edge + (first + steps) % within).reshape(rows.shape))
+    return indices
 
 
 class EndlessWait(BaseException):
@@ -23,6 +44,7 @@ class Policy:
         self.fraction = settings.dynamic_fraction
         self.limit = settings.unknown_limit
         self.asked = {}  # (place, what) -> [times, answer]
+        self.generations = generations.Generations()
         self.numbers = {}  # dtype -> the stand-in of a tensor of one element
 
     def fill(self, tensor):
@@ -58,5 +80,6 @@ class Policy:
     def summary(self):
         rows = sorted(self.asked.items(), key=lambda row: (-row[1][0], row[0]))
         return {"asked": [{"place": place, "what": what, "times": times, "answer": str(answer)}
-                          for (place, what), (times, answer) in rows]}
+                          for (place, what), (times, answer) in rows],
+                "generations": self.generations.summary()}
 
