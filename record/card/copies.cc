@@ -59,8 +59,9 @@ void between_cards(Device* d, std::uint64_t to, std::uint64_t from, std::size_t 
 
 }  // namespace
 
-void Copy(void* to, const void* from, std::size_t size) {
-  if (size == 0) return;
+bool Copy(void* to, const void* from, std::size_t size) {
+  if (size == 0) return true;
+  if (to == nullptr || from == nullptr) return false;
   Device& d = device();
   d.copies.fetch_add(1, std::memory_order_relaxed);
   d.tick();
@@ -68,10 +69,10 @@ void Copy(void* to, const void* from, std::size_t size) {
   const bool from_card = d.backing.card_of(number(from)) >= 0;
   if (!to_card && !from_card) {
     std::memmove(to, from, size);
-    return;
+    return true;
   }
   const bool small = size <= d.settings.copy_limit;
-  if (!to_card && answered(to, size)) return;
+  if (!to_card && answered(to, size)) return true;
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (!to_card) {
     if (!small) {
@@ -90,22 +91,27 @@ void Copy(void* to, const void* from, std::size_t size) {
   } else {
     write_known(&d, number(to), from, size);
   }
+  return true;
 }
 
-void Copy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+bool Copy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
             std::size_t width, std::size_t height) {
+  if (width != 0 && height != 0 && (to == nullptr || from == nullptr)) return false;
   for (std::size_t row = 0; row < height; ++row) {
     Copy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch,
          width);
   }
+  return true;
 }
 
-void Fill(void* to, int byte, std::size_t size) {
+bool Fill(void* to, int byte, std::size_t size) {
+  if (size == 0) return true;
+  if (to == nullptr) return false;
   Device& d = device();
   d.tick();
   if (d.backing.card_of(number(to)) < 0) {
     std::memset(to, byte, size);
-    return;
+    return true;
   }
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (size <= d.settings.copy_limit && d.backing.real()) {
@@ -115,6 +121,7 @@ void Fill(void* to, int byte, std::size_t size) {
     d.known.forget(number(to), size);
     d.backing.clear(number(to), size);
   }
+  return true;
 }
 
 void AnswerNext(const void* bytes, std::size_t size) {

@@ -7,11 +7,12 @@
 namespace memreplay::card {
 
 // Copies in the direction that the addresses imply. Up to the limit of the settings a copy is real;
-// above it, the card's bytes become unknown and the host's zero.
-void Copy(void* to, const void* from, std::size_t size);
-void Fill(void* to, int byte, std::size_t size);
+// above it, the card's bytes become unknown and the host's zero. This and the next two return false
+// if there are bytes to write and an address is null.
+bool Copy(void* to, const void* from, std::size_t size);
+bool Fill(void* to, int byte, std::size_t size);
 // Copies `height` rows of `width` bytes, one every `pitch` bytes.
-void Copy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+bool Copy2D(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
             std::size_t width, std::size_t height);
 
 // Provides the bytes for this thread's next copy of exactly `size` bytes from the card to the host.

@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "record/card/api/cuda_errors.h"
 #include "record/card/device.h"
 #include "record/card/elf/loaded_symbol.h"
 #include "record/card/json.h"
@@ -176,6 +177,18 @@ void Assume(const char* what) {
   Notes& n = notes();
   const std::lock_guard<std::mutex> lock(n.mutex);
   ++n.assumptions[what];
+}
+
+int NullPointer(const void* function, int error) {
+  const char* name = "";
+  ForEachEntry([&](const Entry& entry) {
+    if (entry.function == function && *name == 0) name = entry.name;
+  });
+  if (error == 0) {
+    const LibraryFamily* family = FamilyOfFunction(name);
+    error = family != nullptr ? family->invalid_value : kInvalidValue;
+  }
+  return std::strncmp(name, "cuda", 4) == 0 ? Failed(error) : error;
 }
 
 int Refuse(const char* library, const char* name, int error, const void* looked_up_by) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
 namespace memreplay::card {
 
@@ -11,27 +12,28 @@ struct Entry {
   const char* name;
   void* function;
   int cuda_from;  // of entries with one name, the highest up to torch's CUDA version is used
+  std::uint64_t pointers;  // bit i: argument i is a pointer
 };
 
 // Defines an entry point and puts it into the table:
 //   ENTRY(int, cudaGetDevice, int* card) { ... }
+// If a pointer is null that has a type (not void*) and is no MayBeNull, the body does not run, and
+// the caller gets the error that the library has for an invalid argument.
 #define ENTRY(result, name, ...) ENTRY_FROM(0, #name, result, name, __VA_ARGS__)
-#define ENTRY_FROM(version, exported, result, name, ...)                                          \
-  static result name(__VA_ARGS__);                                                                \
-  static const ::memreplay::card::Entry entry_##name = {exported, reinterpret_cast<void*>(&name), \
-                                                        version};                                 \
-  __attribute__((section("card_entries"),                                                         \
-                 used)) static const ::memreplay::card::Entry* const pointer_to_##name =          \
-      &entry_##name;                                                                              \
-  static result name(__VA_ARGS__)
+#define ENTRY_FROM(version, exported, result, name, ...)                 \
+  static inline __attribute__((always_inline)) result name(__VA_ARGS__); \
+  IN_TABLE(entry_##name, exported, name, version)                        \
+  static inline __attribute__((always_inline)) result name(__VA_ARGS__)
 
 // Defines a second name for an entry point.
-#define ALSO(exported, name)                                                                      \
-  static const ::memreplay::card::Entry also_##exported = {#exported,                             \
-                                                           reinterpret_cast<void*>(&name), 0};    \
-  __attribute__((section("card_entries"),                                                         \
-                 used)) static const ::memreplay::card::Entry* const pointer_to_also_##exported = \
-      &also_##exported;
+#define ALSO(exported, name) IN_TABLE(also_##exported, #exported, name, 0)
+
+#define IN_TABLE(entry, exported, name, version)                                            \
+  static const ::memreplay::card::Entry entry = {                                           \
+      exported, reinterpret_cast<void*>(&::memreplay::card::Checked<&name>::Call), version, \
+      ::memreplay::card::Checked<&name>::kPointers};                                        \
+  __attribute__((section("card_entries"),                                                   \
+                 used)) static const ::memreplay::card::Entry* const pointer_to_##entry = &entry;
 
 // Defines the names of a function for four types, whose arguments differ in pointer types only.
 #define ALSO_OF_FOUR_TYPES(library, stem, name) \
@@ -40,13 +42,86 @@ struct Entry {
   ALSO(library##C##stem, name);                 \
   ALSO(library##Z##stem, name)
 
+// A pointer that an entry point takes, and that may be null. It is passed like a pointer.
+template <typename T>
+class MayBeNull {
+ public:
+  MayBeNull(T* pointer) : pointer_(pointer) {}  // NOLINT: it stands for the pointer
+  operator T*() const { return pointer_; }      // NOLINT: likewise
+  T* operator->() const { return pointer_; }
+  T* get() const { return pointer_; }
+
+ private:
+  T* pointer_;
+};
+
+// Answers a call whose pointer is null: returns `error`, or what the library of this function has
+// for an invalid argument if that is 0.
+int NullPointer(const void* function, int error);
+
+// Says of an argument's type whether it is a pointer, and whether it must not be null.
+template <typename T>
+struct Argument {
+  static constexpr bool kIsPointer = false, kIsRequired = false;
+};
+// A pointer must point to something, unless it is a handle or an address (void*).
+template <typename T>
+struct Argument<T*> {
+  static constexpr bool kIsPointer = true, kIsRequired = !std::is_void_v<T>;
+};
+// A pointer that may be null.
+template <typename T>
+struct Argument<MayBeNull<T>> {
+  static constexpr bool kIsPointer = true, kIsRequired = false;
+};
+
+// What is exported for an entry point: a function that looks for null pointers first.
+template <auto F>
+struct Checked;
+// The same, with the types of its arguments.
+template <typename R, typename... A, R (*F)(A...)>
+struct Checked<F> {
+  static constexpr std::uint64_t kPointers = [] {
+    std::uint64_t pointers = 0, bit = 1;
+    ((pointers |= Argument<A>::kIsPointer ? bit : 0, bit <<= 1), ...);
+    return pointers;
+  }();
+
+  static R Call(A... arguments) {
+    int error = 0;
+    if ((IsMissing(arguments, &error) || ...)) {
+      if constexpr (std::is_same_v<R, int>) {
+        return NullPointer(reinterpret_cast<void*>(&Call), error);
+      } else {
+        return R();
+      }
+    }
+    return F(arguments...);
+  }
+
+ private:
+  // A handle's type may say what its library answers without it.
+  template <typename T>
+  static bool IsMissing(const T& argument, int* error) {
+    if constexpr (Argument<T>::kIsRequired) {
+      if (argument != nullptr) return false;
+      if constexpr (requires { std::remove_pointer_t<T>::kErrorIfNull; }) {
+        *error = std::remove_pointer_t<T>::kErrorIfNull;
+      }
+      return true;
+    } else {
+      return false;
+    }
+  }
+};
+
 // Returns the modelled entry point of this name for torch's CUDA version, or null.
 void* FindEntry(const char* name);
 
 // Returns the code of a function that a loaded stub exports, modelled or not; null if none does.
 void* FindExport(const char* name);
 
-// Calls f(name) for each modelled name.
+// Calls f(entry) for each modelled name.
 template <typename F>
 void ForEachEntry(F f);
 
@@ -73,7 +148,7 @@ __attribute__((visibility("hidden"))) extern const Entry* const __stop_card_entr
 template <typename F>
 void ForEachEntry(F f) {
   for (const Entry* const* entry = __start_card_entries; entry != __stop_card_entries; ++entry) {
-    f((*entry)->name);
+    f(**entry);
   }
 }
 

@@ -10,6 +10,7 @@ struct LibraryFamily {
   const char* name;
   const char* prefixes;  // of its functions' names, separated by spaces
   int not_supported;     // what it returns if it does not support something
+  int invalid_value;     // and for an argument that it does not accept, such as a null pointer
   // Parts of names, separated by spaces. A function of the family that is not modelled and matches
   // none has nothing to do, because it computes or sets something.
   const char* reports;

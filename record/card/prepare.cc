@@ -56,7 +56,7 @@ class Installation {
     libraries_[kDriver];
     libraries_[kManagement];
     for (const std::string& name : by_name_) add_by_name(name);
-    ForEachEntry([this](const char* name) { add_by_name(name); });
+    ForEachEntry([this](const Entry& entry) { add_by_name(entry.name); });
     for (std::size_t at = 0; at < kPublicNames.size();) {
       const std::size_t end = kPublicNames.find('\n', at);
       add_by_name(std::string(kPublicNames.substr(at, end - at)));

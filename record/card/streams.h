@@ -34,6 +34,8 @@ struct StreamKeyHash {
 
 // What cudaEvent_t points to.
 struct Event {
+  static constexpr int kErrorIfNull = 400;  // invalid resource handle
+
   StreamKey stream = {0, 0};
   std::uint64_t time = 0;     // 0: never recorded
   std::uint64_t capture = 0;  // the capture in which it was recorded

@@ -11,6 +11,8 @@ namespace memreplay::card {
 namespace {
 
 struct Handle {
+  static constexpr int kErrorIfNull = 1;  // not initialized
+
   int pointer_mode = 0;
   int math_mode = 0;
   void* stream = nullptr;
@@ -60,7 +62,7 @@ ENTRY(const char*, cublasGetStatusString, int status) {
 ENTRY(const char*, cublasGetStatusName, int status) { return cublasGetStatusString(status); }
 
 // Functions on batches report to the host whether their arguments were right.
-int solve_batch(Handle*, int, int, int, const void*, int, const int*, void*, int, int* info, int) {
+int solve_batch(Handle*, int, int, int, const void*, int, const void*, void*, int, int* info, int) {
   *info = 0;
   return 0;
 }
@@ -70,7 +72,8 @@ int factor_batch(Handle*, int, int, void*, int, void*, int* info, int) {
   return 0;
 }
 ALSO_OF_FOUR_TYPES(cublas, geqrfBatched, factor_batch);
-int least_squares_batch(Handle*, int, int, int, int, void*, int, void*, int, int* info, int*, int) {
+int least_squares_batch(Handle*, int, int, int, int, void*, int, void*, int, int* info, void*,
+                        int) {
   *info = 0;
   return 0;
 }
@@ -104,7 +107,7 @@ ENTRY(int, cublasLtMatmulAlgoGetHeuristic, void*, void*, void*, void*, void*, vo
   }
   return 0;
 }
-ENTRY(int, cublasLtMatmulAlgoInit, void*, int, int, int, int, int, int, int, void* algorithm) {
+ENTRY(int, cublasLtMatmulAlgoInit, void*, int, int, int, int, int, int, int, char* algorithm) {
   std::memset(algorithm, 0, sizeof HeuristicResult::algorithm);
   return 0;
 }
@@ -115,8 +118,8 @@ ENTRY(int, cublasLtMatmulAlgoCheck, void*, void*, void*, void*, void*, void*, vo
   return 0;
 }
 ENTRY(int, cublasLtMatmulAlgoConfigGetAttribute, const void*, int, void* buffer, std::size_t size,
-      std::size_t* written) {
-  std::memset(buffer, 0, size);
+      MayBeNull<std::size_t> written) {
+  if (buffer != nullptr) std::memset(buffer, 0, size);
   if (written != nullptr) *written = size;
   return 0;
 }

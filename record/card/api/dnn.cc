@@ -31,9 +31,9 @@ ENTRY(int, cudnnCreate, Handle** out) {
   device().made(kDnnObject, __builtin_return_address(0), *out);
   return 0;
 }
-ENTRY(int, cudnnDestroy, Handle* handle) {
+ENTRY(int, cudnnDestroy, MayBeNull<Handle> handle) {
   device().destroyed(kDnnObject, handle);
-  delete handle;
+  delete handle.get();
   return 0;
 }
 ENTRY(int, cudnnSetStream, Handle* handle, void* stream) {
@@ -115,8 +115,8 @@ ENTRY(int, cudnnBackendCreateDescriptor, int type, Descriptor** out) {
   *out = new Descriptor{type, {}};
   return 0;
 }
-ENTRY(int, cudnnBackendDestroyDescriptor, Descriptor* descriptor) {
-  delete descriptor;
+ENTRY(int, cudnnBackendDestroyDescriptor, MayBeNull<Descriptor> descriptor) {
+  delete descriptor.get();
   return 0;
 }
 ENTRY(int, cudnnBackendFinalize, Descriptor*) { return 0; }
@@ -146,9 +146,9 @@ std::int64_t answer_for(int name) {
 }
 
 ENTRY(int, cudnnBackendGetAttribute, const Descriptor* descriptor, int name, int type,
-      std::int64_t wanted, std::int64_t* count, void* values) {
+      std::int64_t wanted, MayBeNull<std::int64_t> count_or_null, void* values) {
   std::int64_t ignored;
-  if (count == nullptr) count = &ignored;
+  std::int64_t* count = count_or_null != nullptr ? count_or_null.get() : &ignored;
   // The caller made the descriptors to be filled here; ours need nothing filled.
   if (name == kHeuristicResults || name == kConfigurationEngine) {
     *count = 1;

@@ -43,7 +43,7 @@ ENTRY(int, cuDeviceGetAttribute, int* value, int attribute, int card) {
   if (no_such_card(card)) return kInvalidDevice;
   return AttributeOf(device().settings, attribute, value) ? kSuccess : kInvalidValue;
 }
-ENTRY(int, cuDeviceGetUuid, void* uuid, int card) {
+ENTRY(int, cuDeviceGetUuid, char* uuid, int card) {
   if (no_such_card(card)) return kInvalidDevice;
   FillUuid(card, uuid);
   return kSuccess;
@@ -91,7 +91,7 @@ ENTRY(int, cuCtxSetCurrent, std::uint64_t context) {
 }
 ENTRY(int, cuCtxPushCurrent, std::uint64_t context) { return cuCtxSetCurrent(context); }
 ALSO(cuCtxPushCurrent_v2, cuCtxPushCurrent);
-ENTRY(int, cuCtxPopCurrent, std::uint64_t* context) {
+ENTRY(int, cuCtxPopCurrent, MayBeNull<std::uint64_t> context) {
   if (context != nullptr) *context = ContextOf(current_card());
   return kSuccess;
 }
@@ -152,7 +152,7 @@ ENTRY(int, cuKernelGetFunction, std::uint64_t* function, std::uint64_t kernel) {
   *function = kernel;
   return kSuccess;
 }
-ENTRY(int, cuModuleGetGlobal_v2, std::uint64_t*, std::size_t*, std::uint64_t, const char*) {
+ENTRY(int, cuModuleGetGlobal_v2, void*, void*, std::uint64_t, const char*) {
   return kSymbolNotFound;
 }
 ENTRY(int, cuLinkCreate_v2, unsigned, void*, void*, std::uint64_t* state) {
@@ -186,14 +186,13 @@ ENTRY(int, cuOccupancyMaxActiveClusters, int* clusters, void*, const void*) {
   *clusters = 8;
   return kSuccess;
 }
-ENTRY(int, cuTensorMapEncodeTiled, void* map) {
+ENTRY(int, cuTensorMapEncodeTiled, char* map) {
   std::memset(map, 0, 128);
   return kSuccess;
 }
 
 ENTRY(int, cuMemcpyDtoHAsync_v2, void* to, const void* from, std::size_t size, void*) {
-  Copy(to, from, size);
-  return kSuccess;
+  return Copy(to, from, size) ? kSuccess : kInvalidValue;
 }
 ALSO(cuMemcpyHtoDAsync_v2, cuMemcpyDtoHAsync_v2);
 ALSO(cuMemcpyDtoDAsync_v2, cuMemcpyDtoHAsync_v2);
@@ -201,22 +200,21 @@ ALSO(cuMemcpyDtoH_v2, cuMemcpyDtoHAsync_v2);
 ALSO(cuMemcpyHtoD_v2, cuMemcpyDtoHAsync_v2);
 ALSO(cuMemcpyAsync, cuMemcpyDtoHAsync_v2);
 ENTRY(int, cuMemsetD8Async, void* to, unsigned char byte, std::size_t size, void*) {
-  Fill(to, byte, size);
-  return kSuccess;
+  return Fill(to, byte, size) ? kSuccess : kInvalidValue;
 }
-ENTRY(int, cuMemsetD32Async, std::uint64_t to, unsigned value, std::size_t count, void*) {
+ENTRY(int, cuMemsetD32Async, void* to, unsigned value, std::size_t count, void*) {
   // A pattern of equal bytes is a fill; other patterns are written one by one while they are small.
   const unsigned byte = value & 0xff;
   if (value == byte * 0x01010101U || count * 4 > device().settings.copy_limit) {
-    Fill(pointer(to), static_cast<int>(byte), count * 4);
-    return kSuccess;
+    return Fill(to, static_cast<int>(byte), count * 4) ? kSuccess : kInvalidValue;
   }
-  for (std::size_t i = 0; i < count; ++i) Copy(pointer(to + i * 4), &value, 4);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!Copy(static_cast<char*>(to) + i * 4, &value, 4)) return kInvalidValue;
+  }
   return kSuccess;
 }
-ENTRY(int, cuStreamWriteValue32, void*, std::uint64_t to, unsigned value, unsigned) {
-  Copy(pointer(to), &value, sizeof value);
-  return kSuccess;
+ENTRY(int, cuStreamWriteValue32, void*, void* to, unsigned value, unsigned) {
+  return Copy(to, &value, sizeof value) ? kSuccess : kInvalidValue;
 }
 ALSO(cuStreamWriteValue32_v2, cuStreamWriteValue32);
 ENTRY(int, cuStreamWaitValue32, void*, std::uint64_t, unsigned, unsigned) { return kSuccess; }
@@ -246,12 +244,13 @@ int find_entry(const char* name, void** function, int* status, const void* calle
   if (status != nullptr) *status = *function != nullptr ? kFound : kNotFound;
   return *function != nullptr ? kSuccess : kSymbolNotFound;
 }
-ENTRY(int, cudaGetDriverEntryPoint, const char* name, void** function, std::uint64_t, int* status) {
+ENTRY(int, cudaGetDriverEntryPoint, const char* name, void** function, std::uint64_t,
+      MayBeNull<int> status) {
   const int error = find_entry(name, function, status, __builtin_return_address(0));
   return error == kSuccess ? kSuccess : Failed(error);
 }
 ENTRY(int, cudaGetDriverEntryPointByVersion, const char* name, void** function, unsigned,
-      std::uint64_t, int* status) {
+      std::uint64_t, MayBeNull<int> status) {
   const int error = find_entry(name, function, status, __builtin_return_address(0));
   return error == kSuccess ? kSuccess : Failed(error);
 }
@@ -259,7 +258,7 @@ ENTRY(int, cuGetProcAddress, const char* name, void** function, int, std::uint64
   return find_entry(name, function, nullptr, __builtin_return_address(0));
 }
 ENTRY(int, cuGetProcAddress_v2, const char* name, void** function, int, std::uint64_t,
-      int* status) {
+      MayBeNull<int> status) {
   return find_entry(name, function, status, __builtin_return_address(0));
 }
 

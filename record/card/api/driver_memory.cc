@@ -24,6 +24,7 @@ ENTRY(int, cuMemGetAllocationGranularity, std::size_t* granularity, const void*,
 
 ENTRY(int, cuMemAddressReserve, std::uint64_t* address, std::size_t size, std::size_t,
       std::uint64_t, std::uint64_t) {
+  if (size == 0) return kInvalidValue;
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   *address = d.cards[static_cast<std::size_t>(current_card())].reserve(size);
@@ -43,7 +44,8 @@ ENTRY(int, cuMemAddressFree, std::uint64_t address, std::size_t) {
 }
 
 ENTRY(int, cuMemCreate, std::uint64_t* handle, std::size_t size,
-      const AllocationProperties* properties, std::uint64_t) {
+      MayBeNull<const AllocationProperties> properties, std::uint64_t) {
+  if (size == 0) return kInvalidValue;
   if (properties != nullptr && (properties->handle_types & kFabric) != 0) return kNotSupported;
   Device& d = device();
   const int card = properties != nullptr ? properties->location_id : current_card();
@@ -68,6 +70,7 @@ ENTRY(int, cuMemRelease, std::uint64_t handle) {
 ENTRY(int, cuMemMap, std::uint64_t address, std::size_t size, std::size_t, std::uint64_t handle,
       std::uint64_t) {
   Device& d = device();
+  if (size == 0 || d.backing.card_of(address) < 0) return kInvalidValue;
   d.backing.open(address, size);
   const std::lock_guard<std::mutex> lock(d.mutex);
   d.outside.Mapped(handle, address, size);
@@ -76,6 +79,7 @@ ENTRY(int, cuMemMap, std::uint64_t address, std::size_t size, std::size_t, std::
 
 ENTRY(int, cuMemUnmap, std::uint64_t address, std::size_t size) {
   Device& d = device();
+  if (size == 0 || d.backing.card_of(address) < 0) return kInvalidValue;
   const std::lock_guard<std::mutex> lock(d.mutex);
   d.known.forget(address, size);
   d.backing.close(address, size);
@@ -87,14 +91,15 @@ ENTRY(int, cuMemSetAccess, std::uint64_t, std::size_t, const void*, std::size_t)
   return kSuccess;
 }
 
-ENTRY(int, cuMemGetAddressRange_v2, std::uint64_t* base, std::size_t* size, std::uint64_t address) {
+ENTRY(int, cuMemGetAddressRange_v2, MayBeNull<std::uint64_t> base, MayBeNull<std::size_t> size,
+      std::uint64_t address) {
   Device& d = device();
   const int card = d.backing.card_of(address);
   if (card < 0) return kInvalidValue;
   const std::lock_guard<std::mutex> lock(d.mutex);
   const Memory::Allocation found = d.cards[static_cast<std::size_t>(card)].allocation_of(address);
-  *base = found.size != 0 ? found.address : address;
-  *size = found.size;
+  if (base != nullptr) *base = found.size != 0 ? found.address : address;
+  if (size != nullptr) *size = found.size;
   return kSuccess;
 }
 ALSO(cuMemGetAddressRange, cuMemGetAddressRange_v2);

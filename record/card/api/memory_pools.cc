@@ -84,7 +84,6 @@ ALSO(cuMemFreeAsync, cudaFreeAsync);
 ALSO(cuMemFreeAsync_ptsz, cudaFreeAsync);
 
 ENTRY(int, cudaMemPoolCreate, void** out, const PoolProperties* properties) {
-  if (properties == nullptr) return Failed(kInvalidValue);
   Device& d = device();
   if (properties->location_type != kOnCard) return Failed(kNotSupported);
   const int card = properties->location_id;
@@ -150,25 +149,25 @@ enum PoolAttribute : int {
   kUsed = 7,
   kMaxUsed = 8,
 };
-ENTRY(int, cudaMemPoolSetAttribute, void* handle, int attribute, const void* value) {
+ENTRY(int, cudaMemPoolSetAttribute, void* handle, int attribute, const std::uint64_t* value) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   const Device::Pool* found = pool_of(&d, handle);
   if (found == nullptr) return Failed(kInvalidValue);
-  if (attribute == kThreshold) found->pool->keep = *static_cast<const std::uint64_t*>(value);
+  if (attribute == kThreshold) found->pool->keep = *value;
   return kSuccess;
 }
 ALSO(cuMemPoolSetAttribute, cudaMemPoolSetAttribute);
-ENTRY(int, cudaMemPoolGetAttribute, void* handle, int attribute, void* value) {
+ENTRY(int, cudaMemPoolGetAttribute, void* handle, int attribute, std::uint64_t* value) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   const Device::Pool* found = pool_of(&d, handle);
   if (found == nullptr || attribute < kReuseByEvents) return Failed(kInvalidValue);
   if (attribute <= kReuseByDependencies) {
-    *static_cast<int*>(value) = 1;
+    *reinterpret_cast<int*>(value) = 1;
     return kSuccess;
   }
-  auto& number = *static_cast<std::uint64_t*>(value);
+  std::uint64_t& number = *value;
   switch (attribute) {
     case kThreshold: number = found->pool->keep; return kSuccess;
     case kHeld: number = found->pool->held(); return kSuccess;

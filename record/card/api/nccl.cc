@@ -87,7 +87,7 @@ ENTRY(int, ncclCommInitRankScalable, Communicator** out, int ranks, int rank, in
       const UniqueId* ids, void*) {
   return make(__builtin_return_address(0), out, ranks, rank, ids[0]);
 }
-ENTRY(int, ncclCommInitAll, Communicator** out, int ranks, const int* cards) {
+ENTRY(int, ncclCommInitAll, Communicator** out, int ranks, MayBeNull<const int> cards) {
   for (int i = 0; i < ranks; ++i) {
     const int error = make_on(__builtin_return_address(0), cards == nullptr ? i : cards[i], &out[i],
                               ranks, i, "");
@@ -114,7 +114,9 @@ ENTRY(int, ncclCommSplit, Communicator* from, int color, int, Communicator** out
   Assume("part of a split NCCL communicator is assumed to have all ranks of the original");
   return make_on(__builtin_return_address(0), current_card(), out, from->ranks, from->rank, "");
 }
-ENTRY(int, ncclCommDestroy, const Communicator* communicator) { return destroy(communicator); }
+ENTRY(int, ncclCommDestroy, MayBeNull<const Communicator> communicator) {
+  return destroy(communicator);
+}
 ALSO(ncclCommAbort, ncclCommDestroy);
 ENTRY(int, ncclCommFinalize, Communicator*) { return 0; }
 ENTRY(int, ncclCommCount, const Communicator* communicator, int* count) {

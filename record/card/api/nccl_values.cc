@@ -44,6 +44,7 @@ Exchange::Message read(const void* from, std::size_t size) {
 
 // Writes what was received, or makes the bytes unknown.
 void put(void* to, const Exchange::Message& heard, std::size_t begin, std::size_t size) {
+  if (to == nullptr) return;
   if (heard.known && begin + size <= heard.bytes.size()) {
     WriteBytes(number(to), heard.bytes.data() + begin, size);
   } else {

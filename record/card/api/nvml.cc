@@ -139,7 +139,7 @@ ENTRY(int, nvmlDeviceGetNvLinkState, void) { return kNotSupported; }
 // Answers as a driver does for a card that belongs to no fabric: success, and everything is 0,
 // including the state "not supported". PyTorch 2.13 maps no expandable segment without it.
 ENTRY(int, nvmlDeviceGetGpuFabricInfoV, void* handle, unsigned* info) {
-  if (card_of(handle) < 0 || info == nullptr) return kInvalidArgument;
+  if (card_of(handle) < 0) return kInvalidArgument;
   const unsigned size = *info & 0xffffff;  // the version holds the structure's version and size
   if (size < sizeof(unsigned) || size > 256) return kInvalidArgument;
   std::memset(info + 1, 0, size - sizeof(unsigned));

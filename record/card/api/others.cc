@@ -14,8 +14,8 @@ ENTRY(int, cufftCreate, int* plan) {
   return 0;
 }
 ENTRY(int, cufftDestroy, int) { return 0; }
-ENTRY(int, cufftXtMakePlanMany, int, int, long long*, long long*, long long, long long, int,
-      long long*, long long, long long, int, long long, std::size_t* workspace, int) {
+ENTRY(int, cufftXtMakePlanMany, int, int, void*, void*, long long, long long, int, void*, long long,
+      long long, int, long long, std::size_t* workspace, int) {
   Assume("the cuFFT workspace is assumed to be 0 bytes");
   *workspace = 0;
   return 0;

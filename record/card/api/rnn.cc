@@ -20,8 +20,8 @@ ENTRY(int, cudnnCreateTensorDescriptor, Tensor** out) {
   *out = new Tensor;
   return 0;
 }
-ENTRY(int, cudnnDestroyTensorDescriptor, Tensor* tensor) {
-  delete tensor;
+ENTRY(int, cudnnDestroyTensorDescriptor, MayBeNull<Tensor> tensor) {
+  delete tensor.get();
   return 0;
 }
 ENTRY(int, cudnnSetTensorNdDescriptor, Tensor* tensor, int type, int dimensions, const int* sizes,
@@ -97,8 +97,8 @@ ENTRY(int, cudnnCreateRNNDescriptor, Network** out) {
   *out = new Network;
   return 0;
 }
-ENTRY(int, cudnnDestroyRNNDescriptor, Network* network) {
-  delete network;
+ENTRY(int, cudnnDestroyRNNDescriptor, MayBeNull<Network> network) {
+  delete network.get();
   return 0;
 }
 ENTRY(int, cudnnSetRNNDescriptor_v8, Network* network, int, int cell, int bias, int direction,
@@ -114,8 +114,8 @@ ENTRY(int, cudnnCreateRNNDataDescriptor, Data** out) {
   *out = new Data;
   return 0;
 }
-ENTRY(int, cudnnDestroyRNNDataDescriptor, Data* data) {
-  delete data;
+ENTRY(int, cudnnDestroyRNNDataDescriptor, MayBeNull<Data> data) {
+  delete data.get();
   return 0;
 }
 ENTRY(int, cudnnSetRNNDataDescriptor, Data* data, int type, int layout, int steps, int batch,
@@ -133,7 +133,8 @@ ENTRY(int, cudnnGetRNNWeightSpaceSize, void*, const Network* network, std::size_
 // The matrices of all layers come first, then the biases of all layers; of each, the input's gates
 // and then the state's, one after the other.
 ENTRY(int, cudnnGetRNNWeightParams, void*, const Network* network, int pseudo_layer, std::size_t,
-      void* space, int which, Tensor* matrix, void** matrix_at, Tensor* bias, void** bias_at) {
+      void* space, int which, MayBeNull<Tensor> matrix, MayBeNull<void*> matrix_at,
+      MayBeNull<Tensor> bias, MayBeNull<void*> bias_at) {
   const int gates = network->gates();
   std::uint64_t at = 0;
   for (int i = 0; i < pseudo_layer; ++i) at += network->matrices(i);
@@ -182,7 +183,7 @@ std::size_t reserve_space(const Network& network, std::size_t rows) {
          network.bytes();
 }
 ENTRY(int, cudnnGetRNNTempSpaceSizes, void*, const Network* network, int training, const Data* data,
-      std::size_t* workspace, std::size_t* reserve) {
+      MayBeNull<std::size_t> workspace, MayBeNull<std::size_t> reserve) {
   if (workspace != nullptr) *workspace = AssumedCudnnWorkspace();
   if (reserve == nullptr) return 0;
   const auto rows = static_cast<std::size_t>(data->steps) * static_cast<std::size_t>(data->batch);

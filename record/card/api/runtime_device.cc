@@ -101,7 +101,7 @@ ENTRY(int, cudaDeviceGetAttribute, int* value, int attribute, int card) {
   if (no_such_card(card)) return Failed(kInvalidDevice);
   return AttributeOf(device().settings, attribute, value) ? kSuccess : Failed(kInvalidValue);
 }
-ENTRY(int, cudaGetDeviceProperties, void* properties, int card) {
+ENTRY(int, cudaGetDeviceProperties, char* properties, int card) {
   if (no_such_card(card)) return Failed(kInvalidDevice);
   FillProperties(device().settings, versions().cuda, card, properties);
   return kSuccess;
@@ -113,7 +113,7 @@ ENTRY(int, cudaDeviceSynchronize, void) {
   d.streams.synchronize_card(current_card(), d.now());
   return kSuccess;
 }
-ENTRY(int, cudaDeviceGetStreamPriorityRange, int* least, int* greatest) {
+ENTRY(int, cudaDeviceGetStreamPriorityRange, MayBeNull<int> least, MayBeNull<int> greatest) {
   if (least != nullptr) *least = 0;
   if (greatest != nullptr) *greatest = -5;
   return kSuccess;

@@ -18,6 +18,7 @@ int Allocate(const char* what, const void* caller, void** out, std::size_t bytes
   Device& d = device();
   *out = nullptr;
   if (d.count() == 0) return Failed(kNoDevice);
+  if (bytes == 0) return kSuccess;
   const std::lock_guard<std::mutex> lock(d.mutex);
   Memory& memory = d.cards[static_cast<std::size_t>(current_card())];
   const std::uint64_t address = memory.allocate(bytes);
@@ -37,6 +38,7 @@ ENTRY(int, cudaMalloc, void** out, std::size_t bytes) {
   return Allocate("cudaMalloc", __builtin_return_address(0), out, bytes);
 }
 ENTRY(int, cuMemAlloc_v2, std::uint64_t* out, std::size_t bytes) {
+  if (bytes == 0) return kInvalidValue;
   void* address = nullptr;
   const int status = Allocate("cuMemAlloc", __builtin_return_address(0), &address, bytes);
   *out = number(address);
@@ -74,6 +76,8 @@ ENTRY(int, cudaMemGetInfo, std::size_t* free_bytes, std::size_t* total) {
 }
 ALSO(cuMemGetInfo_v2, cudaMemGetInfo);
 
+int done(bool is_done) { return is_done ? kSuccess : Failed(kInvalidValue); }
+
 // Copies. If the host waits for a copy, the work before it is done.
 void wait_for(const void* stream) {
   Device& d = device();
@@ -82,39 +86,30 @@ void wait_for(const void* stream) {
 }
 
 ENTRY(int, cudaMemcpy, void* to, const void* from, std::size_t size, int) {
-  Copy(to, from, size);
+  const bool is_done = Copy(to, from, size);
   wait_for(nullptr);
-  return kSuccess;
+  return done(is_done);
 }
 ENTRY(int, cudaMemcpyAsync, void* to, const void* from, std::size_t size, int, void*) {
-  Copy(to, from, size);
-  return kSuccess;
+  return done(Copy(to, from, size));
 }
 ENTRY(int, cudaMemcpyPeer, void* to, int, const void* from, int, std::size_t size) {
-  Copy(to, from, size);
-  return kSuccess;
+  return done(Copy(to, from, size));
 }
 ENTRY(int, cudaMemcpyPeerAsync, void* to, int, const void* from, int, std::size_t size, void*) {
-  Copy(to, from, size);
-  return kSuccess;
+  return done(Copy(to, from, size));
 }
 ENTRY(int, cudaMemcpy2D, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
       std::size_t width, std::size_t height, int) {
-  Copy2D(to, to_pitch, from, from_pitch, width, height);
-  return kSuccess;
+  return done(Copy2D(to, to_pitch, from, from_pitch, width, height));
 }
 ENTRY(int, cudaMemcpy2DAsync, void* to, std::size_t to_pitch, const void* from,
       std::size_t from_pitch, std::size_t width, std::size_t height, int, void*) {
-  Copy2D(to, to_pitch, from, from_pitch, width, height);
-  return kSuccess;
+  return done(Copy2D(to, to_pitch, from, from_pitch, width, height));
 }
-ENTRY(int, cudaMemset, void* to, int byte, std::size_t size) {
-  Fill(to, byte, size);
-  return kSuccess;
-}
+ENTRY(int, cudaMemset, void* to, int byte, std::size_t size) { return done(Fill(to, byte, size)); }
 ENTRY(int, cudaMemsetAsync, void* to, int byte, std::size_t size, void*) {
-  Fill(to, byte, size);
-  return kSuccess;
+  return done(Fill(to, byte, size));
 }
 
 // Variables of the card: __constant__ and __device__. No kernel reads them here.
@@ -160,6 +155,7 @@ std::uint64_t remove_host_range(Device* d, std::uint64_t address) {
 int allocate_on_host(void** out, std::size_t bytes, bool is_pinned) {
   Device& d = device();
   *out = nullptr;
+  if (bytes == 0) return is_pinned ? kSuccess : Failed(kInvalidValue);  // or managed
   void* map = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) return Failed(kMemoryAllocation);
@@ -192,6 +188,7 @@ ENTRY(int, cudaFreeHost, void* address) {
   return kSuccess;
 }
 ENTRY(int, cudaHostRegister, void* address, std::size_t bytes, unsigned) {
+  if (address == nullptr || bytes == 0) return Failed(kInvalidValue);
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   remove_host_range(&d, number(address));
@@ -244,7 +241,7 @@ ENTRY(int, cudaPointerGetAttributes, PointerAttributes* attributes, const void* 
   return kSuccess;
 }
 
-ENTRY(int, cuPointerGetAttribute, void* out, int attribute, std::uint64_t address) {
+ENTRY(int, cuPointerGetAttribute, char* to, int attribute, std::uint64_t address) {
   enum {
     kContext = 1,
     kMemoryType = 2,
@@ -254,6 +251,7 @@ ENTRY(int, cuPointerGetAttribute, void* out, int attribute, std::uint64_t addres
     kRangeStart = 11,
     kRangeSize = 12
   };
+  void* out = to;
   Device& d = device();
   int card = d.backing.card_of(address);
   const bool on_card = card >= 0;

@@ -126,7 +126,7 @@ ENTRY(int, cudaStreamEndCapture, void* stream, void** graph) {
   const std::lock_guard<std::mutex> lock(d.mutex);
   const std::uint64_t capture = d.streams.end_capture(stream_key(stream));
   d.any_capture.store(d.streams.capturing() || d.all_captured, std::memory_order_relaxed);
-  if (graph != nullptr) *graph = pointer(capture * 16);
+  *graph = pointer(capture * 16);
   d.graph_launches[capture * 16] = d.captured_launches.exchange(0, std::memory_order_relaxed);
   return capture != 0 ? kSuccess : Failed(kInvalidValue);
 }
@@ -156,20 +156,22 @@ int capture_info(void* stream, int* status, unsigned long long* id, void** graph
   if (count != nullptr) *count = 0;
   return kSuccess;
 }
-ENTRY(int, cudaStreamGetCaptureInfo, void* stream, int* status, unsigned long long* id) {
+ENTRY(int, cudaStreamGetCaptureInfo, void* stream, int* status, MayBeNull<unsigned long long> id) {
   return capture_info(stream, status, id, nullptr, nullptr, nullptr, nullptr);
 }
-ENTRY(int, cudaStreamGetCaptureInfo_v2, void* stream, int* status, unsigned long long* id,
-      void** graph, const void** dependencies, std::size_t* count) {
+ENTRY(int, cudaStreamGetCaptureInfo_v2, void* stream, int* status, MayBeNull<unsigned long long> id,
+      MayBeNull<void*> graph, MayBeNull<const void*> dependencies, MayBeNull<std::size_t> count) {
   return capture_info(stream, status, id, graph, dependencies, nullptr, count);
 }
-ENTRY(int, cudaStreamGetCaptureInfo_v3, void* stream, int* status, unsigned long long* id,
-      void** graph, const void** dependencies, const void** edges, std::size_t* count) {
+ENTRY(int, cudaStreamGetCaptureInfo_v3, void* stream, int* status, MayBeNull<unsigned long long> id,
+      MayBeNull<void*> graph, MayBeNull<const void*> dependencies, MayBeNull<const void*> edges,
+      MayBeNull<std::size_t> count) {
   return capture_info(stream, status, id, graph, dependencies, edges, count);
 }
 ENTRY_FROM(13000, "cudaStreamGetCaptureInfo", int, capture_info_of_13, void* stream, int* status,
-           unsigned long long* id, void** graph, const void** dependencies, const void** edges,
-           std::size_t* count) {
+           MayBeNull<unsigned long long> id, MayBeNull<void*> graph,
+           MayBeNull<const void*> dependencies, MayBeNull<const void*> edges,
+           MayBeNull<std::size_t> count) {
   return capture_info(stream, status, id, graph, dependencies, edges, count);
 }
 ENTRY(int, cudaStreamUpdateCaptureDependencies, void) { return kSuccess; }
@@ -211,7 +213,7 @@ ENTRY(int, cudaGraphExecDestroy, void* executable) {
   return kSuccess;
 }
 ENTRY(int, cudaGraphDebugDotPrint, void*, const char*, unsigned) { return kSuccess; }
-ENTRY(int, cudaGraphGetNodes, void*, void**, std::size_t* count) {
+ENTRY(int, cudaGraphGetNodes, void*, void*, std::size_t* count) {
   *count = 1;  // torch only checks whether there are any
   return kSuccess;
 }
@@ -219,7 +221,12 @@ ENTRY(int, cudaGraphAddEmptyNode, void** node) {
   *node = pointer(16);
   return kSuccess;
 }
-ENTRY(int, cudaGraphNodeGetDependencies, void*, void**, void*, std::size_t* count) {
+ENTRY(int, cudaGraphNodeGetDependencies, void*, void*, std::size_t* count) {
+  *count = 0;
+  return kSuccess;
+}
+ENTRY_FROM(13000, "cudaGraphNodeGetDependencies", int, dependencies_of_13, void*, void*, void*,
+           std::size_t* count) {
   *count = 0;
   return kSuccess;
 }
