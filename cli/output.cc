@@ -77,6 +77,12 @@ void Progress::SetActivity(std::string_view activity) {
   done_ = 0;
 }
 
+void Progress::Say(std::string_view sentence) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (shown_.valid()) std::fputs("\r\x1b[K", stderr);
+  PrintError(sentence);
+}
+
 void Progress::Show() {
   using std::chrono::milliseconds;
   using std::chrono::steady_clock;

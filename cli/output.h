@@ -49,6 +49,8 @@ class Progress final : public ProgressSink {
   Progress& operator=(const Progress&) = delete;
 
   void SetActivity(std::string_view activity) override;
+  // Prints a line that stays, terminal or not.
+  void Say(std::string_view sentence);
   // With a `total` of 0, which means unknown, no percentage is shown. Cheap; any thread may call
   // this.
   void SetTotal(size_t total) override { total_.store(total, std::memory_order_relaxed); }

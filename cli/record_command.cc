@@ -1,5 +1,7 @@
 // memreplay record PROGRAM
 #include <algorithm>
+#include <chrono>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -46,6 +48,9 @@ constexpr char kRecordDescription[] =
     "if memory ran out, a recording is lost, or the model of the allocator does not reproduce\n"
     "a snapshot.";
 
+// For tests: after how many seconds without anything the command says so, rather than 60.
+constexpr char kQuietSeconds[] = "MEMREPLAY_RECORD_QUIET";
+
 struct RecordFlags {
   RecordOptions run;
   bool json = false;
@@ -87,6 +92,10 @@ absl::StatusOr<proto::RecordReport> RunAndShow(RecordOptions options) {
     }
     return stop.to_pass_on();
   };
+  options.tell = [&](const std::string& sentence) { progress.Say(sentence); };
+  if (const char* seconds = std::getenv(kQuietSeconds)) {
+    options.quiet = std::chrono::duration<double>(std::max(0.1, std::strtod(seconds, nullptr)));
+  }
   absl::StatusOr<proto::RecordReport> report = RunProgram(options);
   if (report.ok()) report->set_stopped_by(std::string(stop.name()));
   return report;

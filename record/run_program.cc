@@ -21,6 +21,7 @@
 #include "record/child.h"
 #include "record/gather.h"
 #include "record/interpreter.h"
+#include "record/process_watch.h"
 #include "record/real_gpu.h"
 #include "record/temporary_folder.h"
 #include "record/unpack.h"
@@ -167,19 +168,25 @@ class TextWatch {
 void WaitFor(Child* child, const std::string& folder, const RecordOptions& options,
              proto::RecordReport* report) {
   TextWatch until(options.output, options.until);
+  ProcessWatch processes(child->pid(), options.quiet);
   int sent = 0;
   while (true) {
     if (const std::optional<int> status = child->Wait(500)) {
       report->set_exit_status(*status);
       return;
     }
+    const RecordProgress progress = ReadProgress(folder);
+    const std::string said = processes.Look(progress.launches);
+    if (!said.empty() && options.tell != nullptr) options.tell(said);
     if (report->stopped_by().empty() && until.IsThere()) {
       report->set_stopped_by("--until");
       child->Signal(SIGTERM);
     }
     if (options.watch == nullptr) continue;
-    const int signal = options.watch(ReadProgress(folder));
-    if (signal != 0 && std::exchange(sent, signal) != signal) child->Signal(signal);
+    const int signal = options.watch(progress);
+    if (signal == 0 || std::exchange(sent, signal) == signal) continue;
+    if (const std::string quiet = processes.Sentence(); !quiet.empty()) report->add_faults(quiet);
+    child->Signal(signal);
   }
 }
 

@@ -2,6 +2,7 @@
 #ifndef MEMREPLAY_RECORD_RUN_PROGRAM_H_
 #define MEMREPLAY_RECORD_RUN_PROGRAM_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -52,6 +53,10 @@ struct RecordOptions {
   // Called every half second with the progress so far; returns the signal to send to the script, or
   // 0 for none. The same signal is sent once. May be null.
   std::function<int(const RecordProgress&)> watch;
+  // Called with a sentence each time that nothing has happened in the script's processes for so
+  // long: no kernel was launched, and none of them computed. May be null.
+  std::function<void(const std::string&)> tell;
+  std::chrono::duration<double> quiet = std::chrono::minutes(1);
 };
 
 // Runs a script and gathers what its processes leave, as a report without replays and faults.

@@ -199,6 +199,39 @@ class RecordAbuseTest(Case):
         self.assertEqual(answer["faults"], [])
         self.assertEqual(self.left(), ["snapshot.pickle"])
 
+    def test_a_child_that_ends_while_its_parent_waits(self):
+        """Its name and its end are said while the script waits, and in the summary of one that is stopped then."""
+        worker = self.write("""
+            import os, sys, time
+            time.sleep(1)
+            os.kill(os.getpid(), 9) if sys.argv[1] == "killed" else os._exit(3)""", "compile_worker.py", uses="")
+        for end, asks, said in (("killed", False, r"was ended by signal 9 \(Killed\)"),
+                                ("exits", False, "ended with status 3"), ("killed", True, "ended")):
+            with self.subTest(end=end, asks=asks):
+                child = self.start(f"""
+                    import subprocess, sys, time
+                    worker = subprocess.Popen([sys.executable, {worker!r}, {end!r}])
+                    print("ready", file=sys.stderr, flush=True)
+                    {"worker.wait()" if asks else ""}
+                    time.sleep(600)""", env={**os.environ, "MEMREPLAY_RECORD_QUIET": "3"})
+                expected = (rf"nothing has happened for \d+ s: process \d+ \(python\S* \S+/compile_worker.py {end}\) "
+                            rf"{said}, and its parent \d+ waits")
+                self.assertRegex(child.stderr.readline(), f"^memreplay: {expected}\n$")
+                child.send_signal(signal.SIGTERM)
+                answer, output = child.communicate(timeout=60)
+                self.assertEqual(child.returncode, 143, output)
+                self.assertRegex("; ".join(json.loads(answer)["faults"]), f"^{expected}$")
+
+    def test_silence_is_said(self):
+        """A script in which nothing happens is no fault by itself, and what it computes is no silence."""
+        run = self.recorded("import time\ntime.sleep(5)", 0, environment={"MEMREPLAY_RECORD_QUIET": "2"})
+        self.assertIn("s: no kernel was launched, and the script's 1 process waits\n", run.output)
+        self.assertEqual(run.answer["faults"], [])
+        os.unlink(os.path.join(self.folder, "snapshot.pickle"))
+        run = self.recorded("import time\nend = time.time() + 5\nwhile time.time() < end:\n    pass", 0,
+                            environment={"MEMREPLAY_RECORD_QUIET": "2"})
+        self.assertNotIn("nothing has happened", run.output)
+
     def test_sigterm_of_a_whole_job(self):
         """timeout(1) signals the command twice and each of its processes; one of them needs longer than the others."""
         worker = self.write("""
