@@ -30,6 +30,7 @@ void changed(std::uint64_t address, std::int64_t size, std::size_t card) {
   Device::Allocated& allocated = d.allocated[card];
   if (size > 0) {
     d.known.forget(address, static_cast<std::uint64_t>(size));
+    d.marked.forget(address, static_cast<std::uint64_t>(size));
     d.outside.HandedOut(address);
   }
   allocated.now += static_cast<std::uint64_t>(size);

@@ -127,6 +127,18 @@ void memreplay_card_forget(std::uint64_t address, std::size_t size) {
 int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size) {
   return ReadBytes(address, bytes, size) ? 1 : 0;
 }
+void memreplay_card_mark(std::uint64_t address) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  d.marked.add(address, 1);
+}
+
+int memreplay_card_marked(std::uint64_t address) {
+  Device& d = device();
+  const std::lock_guard<std::mutex> lock(d.mutex);
+  return d.marked.covers(address, 1) ? 1 : 0;
+}
+
 int memreplay_card_known(std::uint64_t address, std::size_t size) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);

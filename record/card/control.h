@@ -33,6 +33,10 @@ MEMREPLAY_CARD_EXPORT void memreplay_card_forget(std::uint64_t address, std::siz
 MEMREPLAY_CARD_EXPORT int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size);
 // Returns 1 if all bytes of the range are known.
 MEMREPLAY_CARD_EXPORT int memreplay_card_known(std::uint64_t address, std::size_t size);
+// Marks an address until PyTorch's allocator hands its block out again.
+MEMREPLAY_CARD_EXPORT void memreplay_card_mark(std::uint64_t address);
+// Returns 1 if it is marked.
+MEMREPLAY_CARD_EXPORT int memreplay_card_marked(std::uint64_t address);
 // Returns where the number of allocations and frees of PyTorch's allocator on a card is counted,
 // for as long as the process runs; nullptr if there is no such card.
 MEMREPLAY_CARD_EXPORT const std::uint64_t* memreplay_card_allocator_calls(int card);

@@ -48,6 +48,7 @@ struct Device {
   const Backing backing;
   std::vector<Memory> cards;
   KnownBytes known;
+  KnownBytes marked;  // by memreplay_card_mark()
   Streams streams;
   std::map<std::uint64_t, HostRange> host;        // what CUDA knows of the host's memory
   std::map<std::uint64_t, std::uint64_t> mapped;  // pages in a reservation: address -> size

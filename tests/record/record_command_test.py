@@ -62,6 +62,21 @@ class RecordCommandTest(Case):
         self.assertRegex(answer, r"spare\.\nGeneration ended early: \S*generates.py:26 got 1 of 6 tokens.*"
                                  r"eos_token_id=None generates all of them\.\n")
 
+    @needs_libraries
+    def test_models_that_find_objects(self):
+        """They are recorded to their end, and do not take each of thousands of boxes for one of a class of its own."""
+        if Setting.torch != "2.6.0":
+            self.skipTest(f"the environment of torch {Setting.torch} has no torchvision")
+        for name in ("fasterrcnn", "maskrcnn", "keypointrcnn", "retinanet"):
+            with self.subTest(name):
+                run = self.record("detection.py", name, name=name)
+                self.assertEqual(run.status, 0, run.output)
+                self.assertIn(f"{name} [", run.output)
+                replay, = run.process["replays"]
+                self.assertTrue(replay["agrees"], replay["sentence"])
+                kinds = [row["answer"] for row in run.process["values"]["asked"] if row["what"] == "unique"]
+                self.assertEqual([kind.split(" ")[0] for kind in kinds], [] if name == "retinanet" else ["5"], kinds)
+
     def test_outside_on_a_gpu(self):
         """What libraries allocate past PyTorch is counted on a GPU, and their calls reach the driver."""
         run = self.record("outside.py", self.extension("libkernels.so"), card=None, flags=["--outside"],

@@ -86,6 +86,11 @@ class RecordTest(Case):
         self.assertEqual(run.status, 0, run.output)
         self.assertIn("all chosen", run.output)
 
+    def test_few_values_are_few(self):
+        run = self.record("few_values.py")
+        self.assertEqual(run.status, 0, run.output)
+        self.assertIn("few are few", run.output)
+
     def test_loop_on_an_unknown_value_ends(self):
         run = self.record("unknown_loop.py", flags=["--unknown-limit", "100"])
         self.assertEqual(run.status, 1)

@@ -171,6 +171,15 @@ def known(address, size):
     return _core.memreplay_card_known(address, size) != 0
 
 
+def mark(address):
+    """Marks an address until PyTorch hands its block out again."""
+    _core.memreplay_card_mark(ctypes.c_uint64(address))
+
+
+def marked(address):
+    return _core.memreplay_card_marked(ctypes.c_uint64(address)) != 0
+
+
 def allocator_calls(index):
     """Returns how many allocations and frees PyTorch's allocator has made on a card."""
     counter = _counters.get(index)

@@ -3,7 +3,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from memreplay_record import card
-from memreplay_record.values import memory, sizes, unknown
+from memreplay_record.values import memory, ranges, sizes, unknown
 
 # Calls that touch no values. They only run.
 _PASSING = set("""
@@ -40,13 +40,9 @@ _EXCHANGING = {"c10d", "c10d_functional", "_c10d_functional", "_c10d_functional_
 _CHECKS = {"all": True, "allclose": True, "_is_all_true": True, "any": False, "_is_any_true": False}
 # Host code continues with numbers that a kernel counted, in forms that are not modelled here.
 _COUNTED = {"mode": "along more than 2,048 values", "matrix_exp": "of a batch", "linalg_matrix_exp": "of a batch"}
-# Functions that return indices along a dimension: where it is among their arguments, and which it is otherwise.
-_SPREAD = {"topk": (2, -1), "kthvalue": (2, -1), "sort": (1, -1), "argsort": (1, -1), "argmax": (1, None),
-           "argmin": (1, None), "multinomial": (None, -1),
-           **dict.fromkeys(("max", "min", "median", "nanmedian"), (1, None))}  # of values alone without one
 _EQUAL = {"eq", "__eq__"}  # a tensor is equal to itself where it is a number
 # Calls that are not computed, but whose result is known or better guessed.
-_MARKED = {*_ZEROING, *_CHECKS, *_SPREAD, *_EQUAL}
+_MARKED = {*_ZEROING, *_CHECKS, *ranges.CHOOSING, *_EQUAL}
 
 _PLAIN = {torch.Tensor, torch.nn.Parameter}
 if hasattr(torch.nn, "Buffer"):
@@ -259,7 +255,15 @@ class _Values(TorchFunctionMode):
             raise RuntimeError(f"{why} ({str(error).splitlines()[0]})") from None
 
     def _compute(self, call, args, kwargs, func=None):
-        func = func or call
+        result = self._computed(call, args, kwargs, func or call)
+        try:
+            if _undisturbed():
+                ranges.follow(getattr(func or call, "__name__", ""), args, kwargs, result)
+        except Exception:  # of arguments of another kind, nothing is known
+            pass
+        return result
+
+    def _computed(self, call, args, kwargs, func):
         name = getattr(func, "__name__", "")
         found, on_card, large = [], [], []
         try:
@@ -374,18 +378,15 @@ class _Values(TorchFunctionMode):
         if checked is not None and _on_card(result) and result.dtype == torch.bool and memory.is_small(result):
             with torch._C.DisableTorchFunction(), torch.no_grad():
                 memory.write(result, torch.full(result.shape, checked), memory.ASSUMED)
-        elif name in _SPREAD:
-            at, dim = _SPREAD[name]
-            dim = kwargs.get("dim", kwargs.get("axis", args[at] if at is not None and len(args) > at else dim))
-            source = args[0] if args else kwargs.get("input")
-            indices = result[-1] if isinstance(result, tuple) else result
-            if not _on_card(indices) or not memory.is_small(indices) or indices.dtype != torch.int64 or \
-                    source.dim() == 0 or indices is result and at is not None and not name.startswith("arg"):
+        elif name in ranges.CHOOSING:
+            chosen = ranges.indices(name, args, kwargs, result)
+            if chosen is None or not _on_card(chosen[0]) or not memory.is_small(chosen[0]):
                 return
+            indices, dim, size = chosen
+            source = args[0] if args else kwargs["input"]
             with torch._C.DisableTorchFunction(), torch.no_grad():
-                size = source.numel() if dim is None else source.size(dim)
                 along = dim if dim is not None and indices.dim() == source.dim() else None
-                memory.write(indices, unknown.spread(indices.shape, along, max(size, 1)), memory.ASSUMED)
+                memory.write(indices, unknown.spread(indices.shape, along, size), memory.ASSUMED)
 
 
 def _run(values, func, args, kwargs):

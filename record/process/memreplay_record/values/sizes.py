@@ -5,11 +5,12 @@ what the copies deliver: a list of numbers, in order, which the simulated GPU pr
 bytes; truth values only to those of 1 byte. So the real call makes the allocations that it makes on a real GPU.
 """
 import ctypes
+import math
 
 import torch
 
 from memreplay_record import card
-from memreplay_record.values import memory
+from memreplay_record.values import memory, ranges
 
 _KINDS = (ctypes.c_uint8, ctypes.c_int32, ctypes.c_int64)
 _REPEATS = 4  # host code may read the same number more than once
@@ -33,8 +34,14 @@ class _Known:
         """Returns `counted` of the values if they are true, else the policy's share of all."""
         if self.true:
             return counted(self.values)
-        size = policy.size(self.tensor.numel())
-        policy.count(what, f"{size:,} of {self.tensor.numel():,} (--dynamic-fraction)")
+        size, why, values = policy.size(self.tensor.numel()), "--dynamic-fraction", 1
+        few, share = ranges.few(self.tensor), ranges.share(self.tensor)
+        if share is not None:
+            values = round(1 / share)
+            size, why = math.ceil(self.tensor.numel() * share), f"each of {values:,} values as often"
+        elif what == "unique" and few is not None and few[1] - few[0] < size:
+            size, why = few[1] - few[0] + 1, f"{few[0]:,} to {few[1]:,}"
+        policy.count(what, f"{size:,} of {self.tensor.numel():,} ({why})", values)
         if self.values is not None and self.tensor.dtype in (torch.bool, torch.uint8):
             # The stand-in has as many, spread evenly: what is selected by it has that size, and values.
             steps = torch.arange(self.tensor.numel() + 1) * size // max(self.tensor.numel(), 1)

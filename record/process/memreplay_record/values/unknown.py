@@ -9,7 +9,7 @@ import math
 import torch
 
 from memreplay_record import frames
-from memreplay_record.values import generations, memory
+from memreplay_record.values import generations, memory, ranges
 
 _GOLDEN = 0.6180339887498949
 _FEW = 1024  # more are a vocabulary, rather than experts, levels or classes
@@ -50,6 +50,11 @@ class Policy:
     def fill(self, tensor):
         """Gives a small unknown tensor a stand-in."""
         count = tensor.numel()
+        few = ranges.few(tensor)
+        if few is not None:
+            values = few[0] + spread((count,), None, few[1] - few[0] + 1)
+            memory.write(tensor, values.reshape(tensor.size()).to(tensor.dtype), memory.ASSUMED)
+            return
         if count == 1 and tensor.dtype in self.numbers:
             memory.write(tensor, self.numbers[tensor.dtype].reshape(tensor.size()), memory.ASSUMED)
             return
@@ -66,14 +71,17 @@ class Policy:
     def size(self, most):
         return math.ceil(most * self.fraction)
 
-    def count(self, what, answer):
-        """Counts a stand-in that the script reads. Raises EndlessWait beyond the limit."""
+    def count(self, what, answer, values=1):
+        """Counts a stand-in that the script reads, perhaps once for each of some values.
+
+        Raises EndlessWait beyond the limit.
+        """
         place = frames.place()
         seen = self.asked.setdefault((place, what), [0, answer])
         seen[0] += 1
-        if seen[0] > self.limit:
+        if seen[0] > self.limit * values:
             raise EndlessWait(
-                f"{place} read {self.limit:,} times a value that no kernel computed on this "
+                f"{place} read {seen[0] - 1:,} times a value that no kernel computed on this "
                 f"simulated GPU ({what}); a loop that waits for it would never end. "
                 "--unknown-limit N allows more")
 
