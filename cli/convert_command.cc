@@ -9,7 +9,6 @@
 #include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/output.h"
-#include "cli/output_file.h"
 #include "cli/replay_flags.h"
 #include "report/run/run_log.h"
 #include "report/run/series.h"
@@ -17,6 +16,7 @@
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/study/what_if.h"
+#include "trace/bytes/output_file.h"
 #include "trace/formats/open_trace.h"
 #include "trace/formats/write_trace.h"
 #include "trace/schedule/schedule.h"
@@ -182,14 +182,13 @@ absl::StatusOr<int> RunConvert(const CommandLine& line) {
   }
   const std::string& in = (*paths)[0];
   const std::string& out = (*paths)[1];
+  if (const absl::Status writable = CheckOutputs({out}, {in}); !writable.ok()) return writable;
   if (const RunFormat* format = FindRunFormat(options.to, out); format != nullptr) {
     if (const absl::Status done = WriteRuns(in, out, *format, options); !done.ok()) return done;
     return kExitAnswered;
   }
   const absl::StatusOr<const TraceFormat*> format = ChooseFormat(options.to, out);
   if (!format.ok()) return format.status();
-
-  if (const absl::Status writable = CheckOutput(out, {in}); !writable.ok()) return writable;
 
   Progress progress(StrCat("reading ", in));
   const absl::StatusOr<Trace> trace = OpenTrace(in);

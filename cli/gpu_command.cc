@@ -16,12 +16,12 @@
 #include "cli/gpu_card.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
-#include "cli/output_file.h"
 #include "cli/replay_flags.h"
 #include "cli/stop_signal.h"
 #include "report/ask/gpu.h"
 #include "report/words/render_json.h"
 #include "sim/run/replay.h"
+#include "trace/bytes/output_file.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
 
@@ -148,6 +148,19 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
   if (inputs.files().empty() && !options.costs_out.has_value()) {
     return absl::InvalidArgumentError("gpu: no FILE given; see memreplay gpu --help");
   }
+  const bool is_taken = options.costs_out.has_value() && IsStandardOutput(*options.costs_out);
+  if (is_taken && !inputs.files().empty() && options.file.json) {
+    return absl::InvalidArgumentError(
+        "gpu: --json and --costs-out - cannot both write to standard output");
+  }
+  // The text of the report is not printed where the costs go to standard output.
+  const ReportForm form = is_taken ? ReportForm::kNone : options.file.form();
+  std::vector<std::string> outputs;
+  if (!is_taken && !inputs.files().empty()) outputs.emplace_back("-");
+  if (options.costs_out.has_value()) outputs.push_back(*options.costs_out);
+  if (const absl::Status writable = CheckOutputs(outputs, inputs.paths()); !writable.ok()) {
+    return writable;
+  }
   if (options.repeat.has_value() && *options.repeat < 1) {
     return absl::InvalidArgumentError(
         StrCat("gpu: --repeat: expected at least 1, found ", *options.repeat));
@@ -186,7 +199,7 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
     return kExitAnswered;
   }
   const absl::StatusOr<int> status = ReportEach(
-      "gpu", inputs.files(), options.file.form(), std::nullopt,
+      "gpu", inputs.files(), form, std::nullopt,
       [&](const std::string& file, size_t) -> absl::StatusOr<proto::Report> {
         if (stop.received()) return absl::CancelledError(StrCat(file, ": not started"));
         Progress shown(StrCat("reading ", file));

@@ -125,6 +125,17 @@ void ReportShrunkFiles() {
   sigaction(SIGBUS, &action, nullptr);
 }
 
+void LetWritesFail() {
+  for (const int number : {SIGXFSZ, SIGPIPE}) {
+    struct sigaction action = {};
+    sigaction(number, nullptr, &action);
+    if (action.sa_handler == SIG_IGN) continue;
+    action.sa_handler = [](int) {};  // unlike SIG_IGN, it is not inherited
+    action.sa_flags = SA_RESTART;
+    sigaction(number, &action, nullptr);
+  }
+}
+
 void EndWithParent() {
   const char* const named = std::getenv("MEMREPLAY_PARENT");
   if (named == nullptr) return;

@@ -17,6 +17,11 @@ void HoldStandardDescriptors();
 // names the file and exit status 2 instead of SIGBUS. Costs nothing otherwise.
 void ReportShrunkFiles();
 
+// Makes a write that exceeds the limit on a file's size (ulimit -f), or that goes to a pipe which
+// nobody reads any more, an error instead of SIGXFSZ and SIGPIPE. Programs started from here have
+// the signals as before.
+void LetWritesFail();
+
 // Makes this process end by SIGTERM when the process ends that MEMREPLAY_PARENT names by its
 // number, if that started this one (python/memreplay), and takes the variable out of the
 // environment.

@@ -89,6 +89,7 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   memreplay::HoldStandardDescriptors();
   memreplay::ReportShrunkFiles();
+  memreplay::LetWritesFail();
   memreplay::EndWithParent();
   // The readers report in one line what Protobuf's parsers reject.
   google::protobuf::SetLogHandler(nullptr);

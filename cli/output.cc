@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "cli/output_file.h"
 #include "cli/terminal.h"
 #include "report/words/render_json.h"
 #include "report/words/text.h"
+#include "trace/bytes/output_file.h"
 #include "trace/value/launch.h"
 #include "trace/value/strings.h"
 

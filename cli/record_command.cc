@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "report/words/new_report.h"
 #include "report/words/record_faults.h"
 #include "report/words/sizes.h"
+#include "trace/bytes/output_file.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -53,6 +55,7 @@ constexpr char kQuietSeconds[] = "MEMREPLAY_RECORD_QUIET";
 
 struct RecordFlags {
   RecordOptions run;
+  std::optional<std::string> out;
   bool json = false;
 };
 
@@ -80,7 +83,7 @@ std::string ExplanationOf(const proto::RecordReport& report) {
 }
 
 // Shows how far the script is, and passes Ctrl-C on to it.
-absl::StatusOr<proto::RecordReport> RunAndShow(RecordOptions options) {
+absl::StatusOr<ScriptRecording> RunAndShow(RecordOptions options) {
   const std::string activity = StrCat("recording ", options.program[0]);
   Progress progress(activity);
   const StopSignal stop(StopSignal::kNoteAll);
@@ -96,25 +99,27 @@ absl::StatusOr<proto::RecordReport> RunAndShow(RecordOptions options) {
   if (const char* seconds = std::getenv(kQuietSeconds)) {
     options.quiet = std::chrono::duration<double>(std::max(0.1, std::strtod(seconds, nullptr)));
   }
-  absl::StatusOr<proto::RecordReport> report = RunProgram(options);
-  if (report.ok()) report->set_stopped_by(std::string(stop.name()));
-  return report;
+  absl::StatusOr<ScriptRecording> run = RunProgram(options);
+  if (run.ok()) run->report.set_stopped_by(std::string(stop.name()));
+  return run;
 }
 
 absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {
-  absl::StatusOr<proto::RecordReport> report = RunAndShow(std::move(options));
-  if (!report.ok()) return report.status();
-  SetVersions(&*report);
-  for (proto::RecordedProcess& process : *report->mutable_processes()) {
+  absl::StatusOr<ScriptRecording> run = RunAndShow(std::move(options));
+  if (!run.ok()) return run.status();
+  proto::RecordReport& report = run->report;
+  SetVersions(&report);
+  for (size_t i = 0; i < run->snapshots.size(); ++i) {
+    proto::RecordedProcess& process = *report.mutable_processes(static_cast<int>(i));
     const Progress progress(StrCat("replaying ", process.snapshot()));
-    const absl::StatusOr<OpenedFile> opened = OpenWithSettings(process.snapshot(), {});
+    const absl::StatusOr<OpenedFile> opened = OpenWithSettings(run->snapshots[i], {});
     if (!opened.ok()) return opened.status();
     const absl::Status replayed = AddReplays(opened->studied, &process);
     if (!replayed.ok()) return replayed;
     AddProcessMemory(&process);
   }
-  FindRecordFaults(&*report);
-  return report;
+  FindRecordFaults(&report);
+  return std::move(report);
 }
 
 absl::StatusOr<int> RecordProgram(const CommandLine& line) {
@@ -137,7 +142,11 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
                   "on a real GPU, count what libraries allocate past PyTorch's allocator; their\n"
                   "calls are passed on. It was tried on a simulated GPU only");
   flags.AddSwitch("survey", &run.survey, "list in --json the changes that advise would try");
-  flags.AddText("out", "FILE", &run.out, "the snapshot to write (default: snapshot.pickle)");
+  flags.AddOptionalText(
+      "out", "FILE", &options.out,
+      "the snapshot to write (default: snapshot.pickle, unless there is one that\n"
+      "memreplay did not write); with - it goes to standard output, and the\n"
+      "script's output to standard error");
   flags.AddShort('o', "out");
   flags.AddSwitch("json", &options.json,
                   "print the summary as JSON; the script's output goes to standard error");
@@ -149,16 +158,24 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
     return listed.ok() ? absl::StatusOr<int>(kExitAnswered) : listed;
   }
   run.program = *std::move(program);
-  if (options.json) run.output = "-";
+  run.place.is_default = !options.out.has_value();
+  if (options.out.has_value()) run.place.out = *options.out;
+  const bool is_taken = IsStandardOutput(run.place.out);
+  if (is_taken && options.json) {
+    return absl::InvalidArgumentError("--json and -o - cannot both have standard output");
+  }
+  if (options.json || is_taken) run.output = "-";
   if (const absl::Status call = CheckRecordCall(run); !call.ok()) return call;
   const absl::StatusOr<proto::RecordReport> report = Record(run);
   if (!report.ok()) return report.status();
-  const absl::Status printed = PrintAnswer(*report, options.json, [&] {
-    Text answer = RenderRecord(*report);
-    answer.text += ExplanationOf(*report);
-    return answer;
-  });
-  if (!printed.ok()) return printed;
+  if (!is_taken) {
+    const absl::Status printed = PrintAnswer(*report, options.json, [&] {
+      Text answer = RenderRecord(*report);
+      answer.text += ExplanationOf(*report);
+      return answer;
+    });
+    if (!printed.ok()) return printed;
+  }
   if (report->exit_status() != 0) return report->exit_status();
   return report->faults().empty() ? kExitAnswered : kExitBad;
 }

@@ -10,7 +10,6 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
-#include "cli/output_file.h"
 #include "cli/replay_flags.h"
 #include "cli/terminal.h"
 #include "report/ask/event_log.h"
@@ -19,6 +18,7 @@
 #include "sim/observe/timeline.h"
 #include "sim/observe/trace_recorder.h"
 #include "sim/recording/replay_settings.h"
+#include "trace/bytes/output_file.h"
 #include "trace/formats/torch/torch_snapshot_writer.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -110,7 +110,7 @@ std::string EventsPath(const std::string& file, const ReplayFlags& options) {
   if (options.events_out.has_value()) return *options.events_out;
   if (!options.events_out_dir.has_value()) return "";
   const std::string name = file.substr(file.rfind('/') + 1);
-  return StrCat(*options.events_out_dir, "/", name, ".events.jsonl");
+  return StrCat(*options.events_out_dir, "/", FileName(name, ".events.jsonl"));
 }
 
 // Returns the runs as torch.cuda.memory._dump_snapshot() would have written them.
@@ -156,7 +156,12 @@ absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& 
   return report;
 }
 
-absl::Status CheckCall(const std::vector<std::string>& files, const ReplayFlags& options) {
+bool IsToStandardOutput(const std::optional<std::string>& path) {
+  return path.has_value() && IsStandardOutput(*path);
+}
+
+absl::Status CheckCall(const std::vector<std::string>& files, const Inputs& inputs,
+                       const ReplayFlags& options, ReportForm form) {
   if (options.events_out.has_value() && options.events_out_dir.has_value()) {
     return absl::InvalidArgumentError(
         "replay: give either --events-out or --events-out-dir, not both");
@@ -168,11 +173,23 @@ absl::Status CheckCall(const std::vector<std::string>& files, const ReplayFlags&
   if (options.snapshot_out.has_value() && files.size() > 1) {
     return absl::InvalidArgumentError("replay: --snapshot-out accepts one FILE");
   }
-  if (options.events_out == "-" && options.file.json) {
-    return absl::InvalidArgumentError(
-        "replay: --json and --events-out - cannot both write to standard output");
+  for (const auto& [flag, path] : {std::pair("--events-out", &options.events_out),
+                                   std::pair("--snapshot-out", &options.snapshot_out)}) {
+    if (IsToStandardOutput(*path) && options.file.json) {
+      return absl::InvalidArgumentError(
+          StrCat("replay: --json and ", flag, " - cannot both write to standard output"));
+    }
   }
-  return absl::OkStatus();
+  std::vector<std::string> outputs, all_inputs = inputs.paths();
+  if (form != ReportForm::kNone) outputs.emplace_back("-");
+  for (const std::string& file : files) {
+    all_inputs.push_back(file);
+    if (std::string path = EventsPath(file, options); !path.empty()) {
+      outputs.push_back(std::move(path));
+    }
+  }
+  if (options.snapshot_out.has_value()) outputs.push_back(*options.snapshot_out);
+  return CheckOutputs(outputs, all_inputs);
 }
 
 }  // namespace
@@ -196,12 +213,14 @@ absl::StatusOr<int> RunReplay(const CommandLine& line) {
   const absl::StatusOr<std::optional<Inputs>> inputs = ParseInputs(line, "replay", &flags);
   if (!inputs.ok()) return inputs.status();
   if (!inputs->has_value()) return kExitAnswered;
-  const std::vector<std::string>& files = (*inputs)->files();
-  if (const absl::Status call = CheckCall(files, options); !call.ok()) return call;
-
-  // The text of the report is not printed where events go to standard output.
-  const ReportForm form = options.events_out == "-" ? ReportForm::kNone : options.file.form();
-  return ReportEach("replay", files, form, options.file.jobs,
+  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories((*inputs)->files());
+  if (!files.ok()) return files.status();
+  // The text of the report is not printed where something else goes to standard output.
+  const bool is_taken =
+      IsToStandardOutput(options.events_out) || IsToStandardOutput(options.snapshot_out);
+  const ReportForm form = is_taken ? ReportForm::kNone : options.file.form();
+  if (const absl::Status call = CheckCall(*files, **inputs, options, form); !call.ok()) return call;
+  return ReportEach("replay", *files, form, options.file.jobs,
                     [&](const std::string& file, size_t threads) {
                       return ReplayFile(file, **inputs, options, threads);
                     });

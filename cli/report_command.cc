@@ -17,11 +17,11 @@
 #include "cli/flags.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
-#include "cli/output_file.h"
 #include "cli/replay_flags.h"
 #include "report/ask/file_report.h"
 #include "report/ask/job.h"
 #include "report/page/render_html.h"
+#include "trace/bytes/output_file.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
 
@@ -97,7 +97,7 @@ std::string PageName(std::string file, bool whole_path) {
   for (char& c : file) {
     if (c == '/') c = '_';
   }
-  return StrCat(file.empty() ? "page" : file, ".html");
+  return FileName(file.empty() ? "page" : file, ".html");
 }
 
 // Returns a page for each file; nothing where all share one, or there is none.
@@ -158,24 +158,26 @@ absl::StatusOr<int> RunReport(const CommandLine& line) {
   const Inputs& inputs = **parsed;
   const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(inputs.files());
   if (!files.ok()) return files.status();
-  if (options.output == "-" && options.file.json) {
+  const bool is_printed = options.output.has_value() && IsStandardOutput(*options.output);
+  if (is_printed && options.file.json) {
     return absl::InvalidArgumentError("report: --json and -o - cannot both have standard output");
   }
   const std::map<std::string, std::string> pages = PagesOf(*files, inputs, options);
   // The ranks of one job share one page.
   const bool is_job = files->size() > 1 && options.output.has_value() && pages.empty();
+  std::vector<std::string> outputs;
+  if (!is_printed) outputs.emplace_back("-");
   for (const auto& [file, page] : pages) {
-    if (const absl::Status writable = CheckOutput(page, *files); !writable.ok()) return writable;
+    outputs.push_back(page);
+    if (page == options.output) continue;
+    if (const absl::Status own = CheckReplacesOwn(page, kPageMark); !own.ok()) return own;
   }
-  if (is_job) {
-    if (const absl::Status writable = CheckOutput(*options.output, *files); !writable.ok()) {
-      return writable;
-    }
-  }
+  if (is_job) outputs.push_back(*options.output);
+  if (const absl::Status writable = CheckOutputs(outputs, *files); !writable.ok()) return writable;
   std::map<std::string, PageInput> parts;
-  const ReportForm form = options.output == "-" ? ReportForm::kNone
-                          : options.file.json   ? ReportForm::kJson
-                                                : ReportForm::kText;
+  const ReportForm form = is_printed          ? ReportForm::kNone
+                          : options.file.json ? ReportForm::kJson
+                                              : ReportForm::kText;
   const absl::StatusOr<int> status = ReportEach(
       "report", *files, form, options.file.jobs,
       [&](const std::string& file, size_t) {

@@ -117,11 +117,12 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
     if (std::optional<proto::RecordReport> known = cache_.Find(key)) return Answer{*known, true};
   }
   RecordOptions options = run.options;
-  options.out = StrCat(folder, "/snapshot.pickle");
+  options.place.out = StrCat(folder, "/snapshot.pickle");
   options.output = StrCat(folder, "/output");
   options.watch = [this](const RecordProgress&) { return stop_.to_pass_on(); };
-  absl::StatusOr<proto::RecordReport> report = RunProgram(options);
-  if (!report.ok()) return report.status();
+  absl::StatusOr<ScriptRecording> made = RunProgram(options);
+  if (!made.ok()) return made.status();
+  proto::RecordReport* const report = &made->report;
   if (stop_.received()) return absl::CancelledError("interrupted");
   proto::ScriptRow row = ScriptRowOf(*report);
   if (!row.fits() && row.ooms() == 0) {
@@ -144,10 +145,10 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
             : ErrorOf(row.error(), row.error_text(), row.error_place())));
   }
   if (finish != nullptr) {
-    if (const absl::Status finished = finish(&*report); !finished.ok()) return finished;
+    if (const absl::Status finished = finish(report); !finished.ok()) return finished;
   }
   if (!report->processes().empty()) cache_.Keep(key, *report);  // its source files are known
-  return Answer{*std::move(report), false};
+  return Answer{std::move(*report), false};
 }
 
 std::vector<absl::StatusOr<ScriptRunner::Answer>> ScriptRunner::RunEach(
@@ -158,7 +159,7 @@ std::vector<absl::StatusOr<ScriptRunner::Answer>> ScriptRunner::RunEach(
   const absl::StatusOr<TemporaryFolder> root =
       error ? absl::InvalidArgumentError(
                   StrCat("there is no folder for temporary files (TMPDIR): ", error.message()))
-            : TemporaryFolder::Make((temporary / "memreplay").string());
+            : TemporaryFolder::Make(temporary.string());
   if (!root.ok()) {
     std::fill(answers.begin(), answers.end(), root.status());
     return answers;

@@ -151,6 +151,10 @@ absl::StatusOr<int> Synth(const CommandLine& line) {
   absl::StatusOr<synth::TrainingRun> run = inputs->MakeRun();
   if (!run.ok()) return run.status();
   const bool predicts = options.summary || options.json;
+  if (const absl::Status writable = CheckProgramOutput(options.out, predicts, inputs->paths());
+      !writable.ok()) {
+    return writable;
+  }
   if (!predicts || !options.out.empty()) {
     const absl::Status written =
         WriteProgram(run->program, options.out, options.to, inputs->paths());

@@ -8,8 +8,8 @@
 #include "cli/file_command.h"
 #include "cli/flags.h"
 #include "cli/inputs.h"
-#include "cli/output_file.h"
 #include "report/text/render_program_check.h"
+#include "trace/bytes/output_file.h"
 #include "trace/formats/write_trace.h"
 #include "trace/program/program_check.h"
 #include "trace/program/program_reader.h"
@@ -30,6 +30,15 @@ constexpr char kSynthProgramDescription[] =
 bool NamesProgramFile(absl::Span<const std::string> args) {
   return !args.empty() && args[0].substr(0, 1) != "-" &&
          args[0].find_first_of("./") != std::string::npos;
+}
+
+absl::Status CheckProgramOutput(const std::string& path, bool is_reported,
+                                const std::vector<std::string>& inputs) {
+  std::vector<std::string> outputs;
+  if (is_reported) outputs.emplace_back("-");
+  if (!path.empty()) outputs.push_back(path);
+  if (outputs.empty()) outputs.emplace_back("-");
+  return CheckOutputs(outputs, inputs);
 }
 
 absl::Status WriteProgram(const Trace& program, const std::string& path, const std::string& to,
@@ -84,7 +93,8 @@ absl::StatusOr<int> RunSynthProgram(const CommandLine& line) {
     }
     options.max_events = static_cast<uint64_t>(*max_events);
   }
-  if (const absl::Status writable = CheckOutput(out.empty() ? "-" : out, *paths); !writable.ok()) {
+  if (const absl::Status writable = CheckProgramOutput(out, check || json, *paths);
+      !writable.ok()) {
     return writable;
   }
   Progress progress(StrCat("expanding ", path));

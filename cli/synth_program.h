@@ -14,6 +14,11 @@ bool NamesProgramFile(absl::Span<const std::string> args);
 
 absl::StatusOr<int> RunSynthProgram(const CommandLine& line);
 
+// Returns OK if WriteProgram() can write to `path` and, if a report is printed too, that has
+// standard output for itself.
+absl::Status CheckProgramOutput(const std::string& path, bool is_reported,
+                                const std::vector<std::string>& inputs);
+
 // Writes `program` to `path` ("-" or empty is standard output) in the format `to`. If that is
 // empty, the extension decides, and else it is flat JSON lines. Never overwrites `inputs`.
 absl::Status WriteProgram(const Trace& program, const std::string& path, const std::string& to,

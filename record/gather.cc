@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "proto/numbers.h"
+#include "trace/bytes/output_file.h"
 #include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
@@ -23,6 +24,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;  // bytes
+
+// The last key that memreplay adds to a snapshot, which PyTorch's own function does not write.
+constexpr char kSnapshotMark[] = "torch_version";
 
 }  // namespace
 
@@ -62,9 +66,29 @@ RecordProgress ReadProgress(const std::string& folder) {
 }
 
 std::string WithTag(const std::string& out, const std::string& tag) {
+  std::error_code ignored;
+  if (IsStandardOutput(out) || fs::is_character_file(out, ignored)) return out;
   const fs::path path(out);
-  return (path.parent_path() / StrCat(path.stem().string(), ".", tag, path.extension().string()))
+  return (path.parent_path() /
+          FileName(path.stem().string(), StrCat(".", tag, path.extension().string())))
       .string();
+}
+
+absl::Status CheckPlace(const SnapshotPlace& place) {
+  std::vector<std::string> paths = {place.out};
+  std::error_code ignored;
+  for (int rank = 0;; ++rank) {
+    const std::string path = WithTag(place.out, StrCat("rank", rank));
+    if (path == place.out || fs::symlink_status(path, ignored).type() == fs::file_type::not_found) {
+      break;
+    }
+    paths.push_back(path);
+  }
+  if (const absl::Status status = CheckOutputs(paths, place.inputs); !status.ok()) return status;
+  if (!IsStandardOutput(place.out)) {  // what the script and this command print is there
+    if (const absl::Status status = CheckOutputs({"-", place.out}, {}); !status.ok()) return status;
+  }
+  return place.is_default ? CheckReplacesOwn(place.out, kSnapshotMark) : absl::OkStatus();
 }
 
 absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view json) {
@@ -95,8 +119,9 @@ absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view jso
   return process;
 }
 
-absl::Status GatherProcesses(const std::string& folder, const std::string& out,
-                             proto::RecordReport* report) {
+absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& folder,
+                                                         SnapshotPlace place,
+                                                         proto::RecordReport* report) {
   struct Left {
     std::string pid;
     proto::RecordedProcess process;
@@ -116,6 +141,9 @@ absl::Status GatherProcesses(const std::string& folder, const std::string& out,
     if (!text.ok()) return text.status();
     absl::StatusOr<proto::RecordedProcess> process = ParseRecordedProcess(*text);
     if (!process.ok()) return process.status();
+    for (const proto::Source& source : process->sources()) {
+      place.inputs.push_back(source.path());
+    }
     all.push_back({path.stem().string(), *std::move(process)});
   }
   if (missing) {
@@ -127,25 +155,30 @@ absl::Status GatherProcesses(const std::string& folder, const std::string& out,
   };
   std::sort(all.begin(), all.end(),
             [&key](const Left& a, const Left& b) { return key(a) < key(b); });
+  std::vector<std::string> paths, readable;
   for (size_t i = 0; i < all.size(); ++i) {
-    Left& left = all[i];
-    const int rank = left.process.rank();
-    // The previous one was moved into the report.
-    const bool is_first = i == 0 || report->processes().rbegin()->rank() != rank;
+    const int rank = all[i].process.rank();
+    const bool is_first = i == 0 || all[i - 1].process.rank() != rank;
     const bool alone_in_rank =
         rank >= 0 && is_first && (i + 1 == all.size() || all[i + 1].process.rank() != rank);
-    const std::string to = all.size() == 1 ? out
-                           : alone_in_rank ? WithTag(out, StrCat("rank", rank))
-                                           : WithTag(out, StrCat("process", left.pid));
-    std::error_code error;
-    fs::rename(StrCat(folder, "/", left.pid, ".pickle"), to, error);
-    if (error) {
-      return absl::InvalidArgumentError(StrCat(to, ": cannot write: ", error.message()));
-    }
-    left.process.set_snapshot(to);
-    *report->add_processes() = std::move(left.process);
+    const std::string tag = alone_in_rank ? StrCat("rank", rank) : StrCat("process", all[i].pid);
+    paths.push_back(all.size() == 1 ? place.out : WithTag(place.out, tag));
+    if (!place.is_default) continue;
+    const absl::Status own = CheckReplacesOwn(paths.back(), kSnapshotMark);
+    if (!own.ok()) return own;
   }
-  return absl::OkStatus();
+  if (const absl::Status status = CheckOutputs(paths, place.inputs); !status.ok()) return status;
+  for (size_t i = 0; i < all.size(); ++i) {
+    absl::StatusOr<OutputFile> file = OutputFile::Open(paths[i], place.inputs);
+    if (!file.ok()) return file.status();
+    const std::string made = StrCat(folder, "/", all[i].pid, ".pickle");
+    if (const absl::Status written = file->CloseWith(made); !written.ok()) return written;
+    std::error_code ignored;
+    readable.push_back(fs::exists(made, ignored) ? made : paths[i]);
+    all[i].process.set_snapshot(paths[i]);
+    *report->add_processes() = std::move(all[i].process);
+  }
+  return readable;
 }
 
 }  // namespace memreplay

@@ -22,12 +22,29 @@ std::string WithTag(const std::string& out, const std::string& tag);
 // InvalidArgument if it is no such object.
 absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view json);
 
-// Moves the snapshots of `folder` to `out`, or next to it if there are several, and adds their
-// processes to the report. A process that could not write its recording becomes a fault, and so
-// does a missing folder. Errors: InvalidArgument, as ParseRecordedProcess(), or if a file cannot be
-// read or moved. ResourceExhausted if a summary has more than 64 MiB.
-absl::Status GatherProcesses(const std::string& folder, const std::string& out,
-                             proto::RecordReport* report);
+// Where snapshots are written.
+struct SnapshotPlace {
+  // With several processes, or one of a job of several, the files are snapshot.rank0.pickle and so
+  // on, unless this is a device.
+  std::string out = "snapshot.pickle";
+  // `out` is not the user's choice, so that it replaces only snapshots that memreplay wrote.
+  bool is_default = false;
+  std::vector<std::string> inputs;  // files that the script reads, which are not overwritten
+};
+
+// Returns OK if the snapshot of a single process could be written there, and over what is there of
+// ranks. Errors: those of CheckOutputs() and CheckReplacesOwn() (trace/bytes/output_file.h).
+absl::Status CheckPlace(const SnapshotPlace& place);
+
+// Moves the snapshots of `folder` to their place and adds their processes to the report. A process
+// that could not write its recording becomes a fault, and so does a missing folder. Returns where
+// the snapshot of each process can be read: in `folder` if it was written to a pipe or a device.
+// Errors: InvalidArgument, as ParseRecordedProcess(), if a file cannot be read, and as
+// CheckPlace(); DataLoss if one cannot be written; ResourceExhausted if a summary has more than 64
+// MiB. After an error, what was not written is still in the folder.
+absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& folder,
+                                                         SnapshotPlace place,
+                                                         proto::RecordReport* report);
 
 // How far all processes together are.
 struct RecordProgress {

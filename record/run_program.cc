@@ -26,6 +26,7 @@
 #include "record/temporary_folder.h"
 #include "record/unpack.h"
 #include "trace/bytes/json_scanner.h"
+#include "trace/bytes/output_file.h"
 #include "trace/value/strings.h"
 #include "trace/value/utf8.h"
 
@@ -247,16 +248,21 @@ void AddKilled(const std::string& folder, proto::RecordReport* report) {
 
 }  // namespace
 
-absl::StatusOr<proto::RecordReport> RunProgram(const RecordOptions& options) {
+absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options) {
   if (options.card.empty() && !HasRealGpu()) {
     return absl::InvalidArgumentError(
         "this machine has no GPU; --card NAME simulates one (--card list prints the names)");
   }
+  SnapshotPlace place = options.place;
+  if (const std::optional<std::string> rank = OwnRank()) place.out = WithTag(place.out, *rank);
+  for (const std::string& word : options.program) {  // "train.py", "--config=a.yaml"
+    place.inputs.push_back(word);
+    place.inputs.push_back(word.substr(word.find('=') + 1));
+  }
+  if (const absl::Status status = CheckPlace(place); !status.ok()) return status;
   const absl::StatusOr<RecordFolders> folders = UnpackRecordFiles();
   if (!folders.ok()) return folders.status();
-  const std::optional<std::string> rank = OwnRank();
-  const std::string out = rank.has_value() ? WithTag(options.out, *rank) : options.out;
-  absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Make(out);
+  absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Make(FolderBeside(place.out));
   if (!folder.ok()) return folder.status();
   proto::RecordReport report;
   report.set_command("record");
@@ -281,10 +287,16 @@ absl::StatusOr<proto::RecordReport> RunProgram(const RecordOptions& options) {
     const absl::StatusOr<std::string> why = ReadSmallFile(unusable);
     return absl::InvalidArgumentError(why.ok() ? *why : std::string(why.status().message()));
   }
-  const absl::Status gathered = GatherProcesses(folder->path(), out, &report);
-  if (!gathered.ok()) return gathered;
+  absl::StatusOr<std::vector<std::string>> snapshots =
+      GatherProcesses(folder->path(), place, &report);
+  if (!snapshots.ok()) {
+    const std::string kept = folder->path();
+    folder->Keep();
+    return absl::InvalidArgumentError(
+        StrCat(ToStd(snapshots.status().message()), "; the recording is kept in ", kept));
+  }
   AddKilled(folder->path(), &report);
-  return report;
+  return ScriptRecording{*std::move(folder), std::move(report), *std::move(snapshots)};
 }
 
 }  // namespace memreplay

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "proto/record.pb.h"
 #include "record/gather.h"
+#include "record/temporary_folder.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
@@ -21,11 +22,9 @@ namespace memreplay {
 struct RecordOptions {
   // "train.py ARGS", "-m module ARGS" or a command such as "torchrun ...".
   std::vector<std::string> program;
-  std::string python;  // the interpreter of scripts; "": the one that PyTorch is installed for
-  // With several processes, or one of a job of several, the files are snapshot.rank0.pickle and so
-  // on.
-  std::string out = "snapshot.pickle";
-  std::string card;  // a name of the table; "": the GPU of this machine
+  std::string python;   // the interpreter of scripts; "": the one that PyTorch is installed for
+  SnapshotPlace place;  // RunProgram() adds the words of the command line to its inputs
+  std::string card;     // a name of the table; "": the GPU of this machine
   // Requested options of the simulated GPU, by CardOption::variable (record/card/options.h).
   std::map<std::string, std::string> card_options;
   // One process stands for rank `rank` of `ranks`.
@@ -59,10 +58,18 @@ struct RecordOptions {
   std::chrono::duration<double> quiet = std::chrono::minutes(1);
 };
 
-// Runs a script and gathers what its processes leave, as a report without replays and faults.
-// Errors: InvalidArgument if nothing can be run (no such script, no PyTorch with CUDA, no such
-// card, neither a card nor a GPU) or if a snapshot cannot be moved to its place.
-absl::StatusOr<proto::RecordReport> RunProgram(const RecordOptions& options);
+// A run that has ended.
+struct ScriptRecording {
+  TemporaryFolder folder;
+  proto::RecordReport report;          // without replays and faults
+  std::vector<std::string> snapshots;  // of each process: where it can be read
+};
+
+// Runs a script and gathers what its processes leave. Errors: InvalidArgument if nothing can be run
+// (no such script, no PyTorch with CUDA, no such card, neither a card nor a GPU) or if a snapshot
+// cannot be written to its place, which is found out before the script runs where possible. Where
+// it is not, the error says where the recording is.
+absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options);
 
 }  // namespace memreplay
 

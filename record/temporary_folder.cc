@@ -10,14 +10,14 @@
 
 namespace memreplay {
 
-absl::StatusOr<TemporaryFolder> TemporaryFolder::Make(const std::string& prefix) {
-  std::string path = StrCat(prefix, ".XXXXXX");
+absl::StatusOr<TemporaryFolder> TemporaryFolder::Make(const std::string& folder) {
+  std::string path = StrCat(folder, "/.memreplay-XXXXXX");
   if (mkdtemp(path.data()) == nullptr) {
-    return absl::InvalidArgumentError(StrCat(prefix, ": cannot write: ", std::strerror(errno)));
+    return absl::InvalidArgumentError(StrCat(folder, ": cannot write: ", std::strerror(errno)));
   }
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  return TemporaryFolder(error ? path : absolute.string());
+  return TemporaryFolder(error ? path : absolute.lexically_normal().string());
 }
 
 TemporaryFolder::~TemporaryFolder() {

@@ -13,6 +13,9 @@
 
 namespace memreplay {
 
+// Every page contains this near its beginning.
+inline constexpr char kPageMark[] = " - memreplay</title>";
+
 // A run with all its events, for the charts of a device (report/run/run_data.h).
 struct RunData {
   std::string head;     // JSON: how to read the columns

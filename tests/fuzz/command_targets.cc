@@ -397,7 +397,9 @@ void LeftFiles(Choices& choices) {
   }
   (void)ReadProgress(folder);
   proto::RecordReport report;
-  const absl::Status gathered = GatherProcesses(folder, out + "/snapshot.pickle", &report);
+  SnapshotPlace place;
+  place.out = out + "/snapshot.pickle";
+  const absl::Status gathered = GatherProcesses(folder, place, &report).status();
   if (!gathered.ok() && gathered.message().empty()) std::abort();
   FindRecordFaults(&report);
   ExpectClean(RenderRecord(report).text);

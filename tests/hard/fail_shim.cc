@@ -97,11 +97,6 @@ int fchmod(int fd, mode_t mode) {
   return Fails("fchmod") ? -1 : Real<int (*)(int, mode_t)>("fchmod")(fd, mode);
 }
 
-int mkostemps(char* name, int suffix, int flags) {
-  if (Fails("mkostemps")) return -1;
-  return Real<int (*)(char*, int, int)>("mkostemps")(name, suffix, flags);
-}
-
 void* mmap(void* address, size_t size, int protection, int flags, int fd, off_t offset) {
   if (fd >= 0 && Fails("mmap")) return MAP_FAILED;
   return Real<void* (*)(void*, size_t, int, int, int, off_t)>("mmap")(address, size, protection,

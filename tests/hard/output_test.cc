@@ -74,8 +74,8 @@ TEST_F(OutputTest, NoFaultLosesTheOldFile) {
   const std::string shim = std::filesystem::absolute("tests/hard/libfail_shim.so").string();
   int faults = 0;
   for (const Writer& writer : kWriters) {
-    for (const char* const call : {"open", "write", "fsync", "close", "rename", "linkat", "fchmod",
-                                   "mkostemps", "mmap", "fstat"}) {
+    for (const char* const call :
+         {"open", "write", "fsync", "close", "rename", "linkat", "fchmod", "mmap", "fstat"}) {
       const std::string with = "export LD_PRELOAD='" + shim + "' FAIL_CALL=" + call;
       // Counts how often it is called.
       std::filesystem::remove(Path("count"));
@@ -147,12 +147,163 @@ TEST_F(OutputTest, AFullDiskAndALimitOfTheFileSize) {
   for (const Writer& writer : kWriters) {
     SCOPED_TRACE(writer.name);
     Write("out", kOld);
-    // SIGXFSZ is ignored: the write fails with EFBIG after half a KiB.
-    const Outcome outcome = Run(writer.arguments, "trap '' XFSZ; ulimit -f 0;");
-    EXPECT_EQ(Read("out"), kOld);
-    EXPECT_EQ(Names(), before_);
-    EXPECT_NE(outcome.status, 0);
+    // Whether the caller ignores SIGXFSZ or not, the write fails with EFBIG.
+    for (const std::string before : {"trap '' XFSZ; ulimit -f 0;", "ulimit -f 0;"}) {
+      const Outcome outcome =
+          Shell("(" + before + " '" + binary_ + "' " + writer.arguments + ") 2>&1 | cat >&2");
+      EXPECT_EQ(Read("out"), kOld);
+      EXPECT_EQ(Names(), before_);
+      ExpectDecent(outcome, before);
+      EXPECT_TRUE(outcome.err.ends_with(" out: cannot write: File too large\n")) << outcome.err;
+    }
   }
+  const Outcome outcome = Shell("(ulimit -f 0; exec '" + binary_ +
+                                "' inspect recording.jsonl >printed) 2>&1 | cat >&2");
+  EXPECT_EQ(outcome.err, "memreplay: standard output: cannot write: File too large\n");
+}
+
+// A page is larger than a pipe.
+TEST_F(OutputTest, APipeThatNobodyReadsAnyMore) {
+  // On standard output, the command ends as any other in a pipeline does; a pipe with a name is an
+  // output that cannot be written.
+  const Outcome printed =
+      Shell("set -o pipefail; '" + binary_ + "' report recording.jsonl -o - | :");
+  EXPECT_EQ(printed.status, 128 + SIGPIPE);
+  EXPECT_EQ(printed.err, "");
+  const Outcome outcome = Run("report recording.jsonl -o pipe", "mkfifo pipe; head -c 0 <pipe &");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_EQ(outcome.err, "memreplay: pipe: cannot write: Broken pipe\n");
+  EXPECT_TRUE(std::filesystem::is_fifo(Path("pipe")));
+}
+
+// The temporary name does not depend on the length of the name, in file systems that know files
+// without a name and in others.
+TEST_F(OutputTest, TheLongestNames) {
+  const std::string shim = std::filesystem::absolute("tests/hard/libfail_shim.so").string();
+  std::string of_two_bytes;
+  for (int i = 0; i < 127; ++i) of_two_bytes += "\xc3\xbc";
+  for (const std::string& name : {std::string(236, 'a'), std::string(255, 'b'), of_two_bytes}) {
+    for (const Writer& writer : kWriters) {
+      for (const std::string& before :
+           {std::string(), "export LD_PRELOAD='" + shim + "' FAIL_CALL=open FAIL_AT=1;"}) {
+        SCOPED_TRACE(writer.name + (" to " + name) + " after " + before);
+        std::string arguments = writer.arguments;
+        arguments.replace(arguments.find(" out"), 4, " " + name);
+        const Outcome outcome = Run(arguments, before);
+        EXPECT_LE(outcome.status, 1) << outcome.err;
+        EXPECT_FALSE(Read(name).empty());
+        std::filesystem::remove(Path(name));
+        EXPECT_EQ(Names(), before_);
+      }
+    }
+  }
+}
+
+// The names that are made of an input's are cut to what a file system takes.
+TEST_F(OutputTest, NamesMadeOfTheLongestNames) {
+  const std::string stem(249, 'x');
+  Write(stem + ".jsonl", kSmallRecording);
+  std::filesystem::create_directory(Path("events"));
+  const Outcome outcome = Run("replay " + stem + ".jsonl --events-out-dir events");
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_FALSE(Read("events/" + stem.substr(0, 242) + ".events.jsonl").empty());
+  Write(stem + "y.pkl", kSmallRecording);
+  EXPECT_EQ(Run("report " + stem + "y.pkl").status, 0);
+  EXPECT_FALSE(Read(stem + "y.html").empty());
+}
+
+TEST_F(OutputTest, TwoOutputsAreNeverOneFile) {
+  std::filesystem::create_hard_link(Path("out"), Path("hard"));
+  std::filesystem::create_symlink("out", Path("soft"));
+  std::filesystem::create_symlink("missing", Path("dangling"));
+  std::filesystem::create_directory(Path("one"));
+  std::filesystem::create_directory(Path("two"));
+  Write("one/a.jsonl", kSmallRecording);
+  Write("two/a.jsonl", kSmallRecording);
+  Write("two/b.jsonl", kSmallRecording);
+  const std::vector<std::string> before = Names();
+  for (const std::string arguments : {
+           "replay recording.jsonl --snapshot-out z --events-out z",
+           "replay recording.jsonl --snapshot-out z --events-out ./z",
+           "replay recording.jsonl --snapshot-out z --events-out one/../z",
+           "replay recording.jsonl --snapshot-out out --events-out hard",
+           "replay recording.jsonl --snapshot-out out --events-out soft",
+           "replay recording.jsonl --snapshot-out missing --events-out dangling",
+           "replay recording.jsonl --snapshot-out - --events-out -",
+           "replay recording.jsonl --snapshot-out - --events-out /dev/stdout",
+           "replay recording.jsonl --snapshot-out out >>out",
+           "replay recording.jsonl --events-out hard --json >>out",
+           "replay one/a.jsonl two/a.jsonl --events-out-dir .",
+           "report recording.jsonl -o out >>soft",
+           "report one/a.jsonl two/a.jsonl -o out >>out",
+           "report one two -o out >>out",
+           "report one/a.jsonl one//a.jsonl ./one/a.jsonl one_a.jsonl",
+           "synth program.txtpb --check -o -",
+           "synth program.txtpb --json -o /dev/stdout",
+           "synth program.txtpb --check -o out >>out",
+           "synth nanogpt --n_layer=1 --max_iters=1 --summary -o -",
+       }) {
+    SCOPED_TRACE(arguments);
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.err.find("is also another output"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(Read("out"), kOld);
+    EXPECT_EQ(Names(), before);
+  }
+  for (const std::string arguments : {"replay two --snapshot-out z", "replay two --events-out z",
+                                      "replay recording.jsonl --json --snapshot-out -",
+                                      "report recording.jsonl --json -o /dev/stdout",
+                                      "gpu recording.jsonl --json --costs-out -"}) {
+    SCOPED_TRACE(arguments);
+    EXPECT_EQ(Run(arguments).status, 2);
+    EXPECT_EQ(Names(), before);
+  }
+  // A device holds nothing that could be lost.
+  EXPECT_EQ(Run("replay recording.jsonl --snapshot-out /dev/null --events-out /dev/null").status,
+            0);
+  EXPECT_EQ(Run("replay recording.jsonl --snapshot-out z >/dev/null").status, 0);
+  // One output alone has standard output for itself.
+  const Outcome snapshot = Run("replay recording.jsonl --snapshot-out -");
+  EXPECT_EQ(snapshot.status, 0);
+  EXPECT_EQ(snapshot.out, Read("z"));
+}
+
+TEST_F(OutputTest, AnInputOfAFolderIsNeverAnOutput) {
+  std::filesystem::create_directory(Path("in"));
+  Write("in/a.jsonl", kSmallRecording);
+  for (const std::string arguments :
+       {"replay in --events-out in/a.jsonl", "replay in --snapshot-out ./in/a.jsonl"}) {
+    const Outcome outcome = Run(arguments);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_NE(outcome.err.find("is also an input"), std::string::npos) << outcome.err;
+    EXPECT_EQ(Read("in/a.jsonl"), kSmallRecording);
+  }
+}
+
+// A name that the user did not give replaces pages of memreplay alone.
+TEST_F(OutputTest, APageOfSomebodyElse) {
+  const std::string theirs = "<!doctype html><title>a page about memreplay</title>";
+  std::filesystem::create_directory(Path("pages"));
+  for (const std::string page : {"recording.html", "pages/recording.html"}) {
+    const std::string where = page == "recording.html" ? "" : " -o pages";
+    Write(page, theirs);
+    const Outcome outcome = Run("report recording.jsonl" + where);
+    EXPECT_EQ(outcome.status, 2);
+    EXPECT_EQ(outcome.err, "memreplay: " + page +
+                               ": was not written by memreplay and would be overwritten; name "
+                               "another file with -o\n");
+    EXPECT_EQ(Read(page), theirs);
+    EXPECT_EQ(Run("report recording.jsonl -o " + page).status, 0);  // the user's word
+    EXPECT_NE(Read(page), theirs);
+    EXPECT_EQ(Run("report recording.jsonl" + where).status, 0);  // now it is a page of memreplay
+    Write(page, "");
+    EXPECT_EQ(Run("report recording.jsonl" + where).status, 0);
+    EXPECT_FALSE(Read(page).empty());
+  }
+  Write("nanogpt.html", theirs);
+  EXPECT_EQ(Run("report nanogpt --n_layer=1 --max_iters=1").status, 2);
+  EXPECT_EQ(Read("nanogpt.html"), theirs);
 }
 
 TEST_F(OutputTest, AnInputIsNeverAnOutput) {
@@ -210,7 +361,7 @@ TEST_F(OutputTest, KilledAtAnyCall) {
           EXPECT_TRUE(content == kOld || content == whole) << content.size() << " bytes";
           for (const std::string& name : Names()) {
             const bool was = std::find(before_.begin(), before_.end(), name) != before_.end();
-            EXPECT_TRUE(was || name.starts_with(".out.memreplay-")) << name;
+            EXPECT_TRUE(was || name.starts_with(".memreplay-")) << name;
             if (!was) std::filesystem::remove(Path(name));
           }
           if (outcome.status <= 128) break;  // it is not called that often

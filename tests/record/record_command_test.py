@@ -1,9 +1,15 @@
 """Tests the whole command `memreplay record`, replay and summary included, and `fit script` and `sweep script`."""
+import contextlib
 import json
 import os
+import pathlib
+import pickle
+import shutil
 import signal
+import stat
 import subprocess
 import sys
+import threading
 
 import events
 from recorded import Case, Recorded, Setting, main, needs_libraries, older_than, program
@@ -237,6 +243,126 @@ class RecordCommandTest(Case):
         sources = [source["path"] for source in run.process["sources"]]
         self.assertTrue(sources)
         self.assertEqual([path for path in sources if not os.path.exists(path)], [])
+
+    def write(self, *words, out=None, flags=(), status=0, **more):
+        """Runs the command in the test's folder, where the script leaves the file `ran`. Returns what it printed."""
+        code = "open('ran', 'w'); import torch; torch.zeros(5, device='cuda'); print('said')"
+        done = subprocess.run(
+            [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090",
+             *(["-o", out] if out else []), *flags, "--", *(words or ["-c", code])],
+            cwd=self.folder, capture_output=True, timeout=300, check=False, **more)
+        self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".memreplay")] if status == 0
+                         else [], [])
+        return done
+
+    def refused(self, why, *words, **more):
+        """Expects that the command says why it does not even start the script."""
+        names = sorted(os.listdir(self.folder))
+        self.assertIn(why, self.write(*words, status=2, **more).stderr.decode())
+        self.assertEqual(sorted(os.listdir(self.folder)), names)
+
+    def test_outputs(self):
+        """Links are followed, pipes and devices written to, and permissions kept."""
+        folder = pathlib.Path(self.folder)
+        snapshot = folder / "target"
+        snapshot.write_text("data")
+        snapshot.chmod(0o600)
+        (folder / "link").symlink_to("target")
+        printed = self.write(out="link").stdout.decode()
+        self.assertTrue(printed.startswith("said\n"), printed)
+        self.assertIn("the replay agrees", printed)
+        self.assertTrue((folder / "link").is_symlink())
+        self.assertEqual(stat.S_IMODE(snapshot.stat().st_mode), 0o600)
+        events.load(str(snapshot))
+        (folder / "dangling").symlink_to("new")
+        self.write(out="dangling")
+        self.assertTrue((folder / "dangling").is_symlink())
+        events.load(str(folder / "new"))
+
+        os.mkfifo(folder / "pipe")
+        received = []
+        reader = threading.Thread(target=lambda: received.append((folder / "pipe").read_bytes()))
+        reader.start()
+        self.assertIn("the replay agrees", self.write(out="pipe").stdout.decode())
+        reader.join()
+        self.assertTrue(stat.S_ISFIFO((folder / "pipe").stat().st_mode))
+        self.assertIn("device_traces", pickle.loads(received[0]))
+        for name in ("-", "/dev/stdout"):
+            done = self.write(out=name)
+            self.assertIn("device_traces", pickle.loads(done.stdout))  # and nothing else
+            self.assertEqual(done.stderr.decode(), "said\n")
+        with contextlib.suppress(PermissionError):  # where nodes may not be made
+            os.mknod(folder / "node", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+            self.write(out="node")
+            self.assertTrue(stat.S_ISCHR((folder / "node").stat().st_mode))
+            self.write(*program("shares.py"), out="node")  # of all processes
+            self.assertEqual([name for name in os.listdir(folder) if name.startswith("node")], ["node"])
+
+    def test_the_longest_names(self):
+        for name in ("a" * 255, "b" * 244 + ".pickle", "\N{LATIN SMALL LETTER U WITH DIAERESIS}" * 127):
+            self.write(out=name)
+            events.load(os.path.join(self.folder, name))
+        self.write(*program("shares.py"), out="c" * 248 + ".pickle")  # two processes
+        self.assertEqual(len([name for name in os.listdir(self.folder) if name.startswith("c")]), 2)
+
+    def test_outputs_that_cannot_be(self):
+        """What cannot be written is found out before the script runs."""
+        folder = pathlib.Path(self.folder)
+        (folder / "od").mkdir()
+        (folder / "t.py").write_text("raise SystemExit(open('ran', 'w'))")
+        os.link(folder / "t.py", folder / "hard")
+        (folder / "soft").symlink_to("t.py")
+        self.refused("od: cannot open for writing: is a directory", out="od")
+        self.refused("no/x: cannot open for writing: No such file", out="no/x")
+        for out in ("t.py", "./t.py", "hard", "soft"):
+            self.refused("is also an input", "t.py", out=out)
+        self.refused("is also an input", "-c", "0", "--config=t.py", out="hard")
+        with open(folder / "printed", "ab") as printed:
+            done = subprocess.run([Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", "-o",
+                                   "printed", "t.py"], cwd=folder, stdout=printed, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"printed: is also another output (standard output)", done.stderr)
+        self.refused("--json and -o - cannot both have standard output", "t.py", out="-", flags=["--json"])
+
+    def test_a_snapshot_of_somebody_else(self):
+        """The name that is not given replaces only a snapshot of memreplay."""
+        snapshot = pathlib.Path(self.folder, "snapshot.pickle")
+        snapshot.write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
+        self.refused("snapshot.pickle: was not written by memreplay and would be overwritten; name another file")
+        self.write(out="snapshot.pickle")
+        first = snapshot.stat().st_ino
+        self.write()
+        self.assertNotEqual(snapshot.stat().st_ino, first)
+
+    def test_outputs_of_ranks(self):
+        folder = pathlib.Path(self.folder)
+        rank = "import torch; torch.zeros(5, device='cuda')"
+        job = ("import os, subprocess, sys\nopen('ran', 'w')\nfor rank in '01':\n"
+               f"    subprocess.run([sys.executable, '-c', {rank!r}], check=True,"
+               " env={**os.environ, 'RANK': rank, 'WORLD_SIZE': '2'})\n")
+        (folder / "out.rank0.pickle").symlink_to("real")
+        self.write("-c", job, out="out.pickle")
+        self.assertTrue((folder / "out.rank0.pickle").is_symlink())
+        events.load(str(folder / "real"))
+        events.load(str(folder / "out.rank1.pickle"))
+        (folder / "out.rank1.pickle").unlink()
+        (folder / "out.rank1.pickle").symlink_to("./real")
+        self.refused("is also another output (out.rank0.pickle)", "-c", job, out="out.pickle")
+        (folder / "out.rank1.pickle").unlink()
+        (folder / "out.rank1.pickle").mkdir()
+        self.refused("out.rank1.pickle: cannot open for writing: is a directory", "-c", job, out="out.pickle")
+        # What is found out when the script has ended loses no recording.
+        for code, out, why in ((f"import os; os.mkdir('new.rank1.pickle')\n{job}", "new.pickle", "is a directory"),
+                               (job, "-", "standard output: is also another output")):
+            said = self.write("-c", code, out=out, status=2).stderr.decode()
+            self.assertIn(why, said)
+            kept = pathlib.Path(said.rpartition("; the recording is kept in ")[2].strip())
+            self.addCleanup(shutil.rmtree, kept)
+            snapshots = list(kept.glob("*.pickle"))
+            self.assertEqual(len(snapshots), 2, said)
+            for snapshot in snapshots:
+                events.load(str(snapshot))
 
     def test_unusable(self):
         for words, flags, card, why in (

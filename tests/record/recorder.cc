@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
   run.output = "-";
   memreplay::FlagSet flags("[flags] -- PROGRAM [ARGUMENTS]", "");
   flags.AddText("card", "NAME", &run.card, "");
-  flags.AddText("out", "FILE", &run.out, "");
+  flags.AddText("out", "FILE", &run.place.out, "");
   flags.AddText("stacks", "WHOSE", &run.stacks, "");
   memreplay::AddRecordFlags(&run, &flags);
   const std::vector<std::string> words(argv + 1, argv + argc);
@@ -26,8 +26,9 @@ int main(int argc, char** argv) {
   if (!program.ok()) return fail(program.status());
   run.program = *std::move(program);
   if (const absl::Status call = memreplay::CheckRecordCall(run); !call.ok()) return fail(call);
-  absl::StatusOr<memreplay::proto::RecordReport> report = memreplay::RunProgram(run);
-  if (!report.ok()) return fail(report.status());
+  absl::StatusOr<memreplay::ScriptRecording> made = memreplay::RunProgram(run);
+  if (!made.ok()) return fail(made.status());
+  memreplay::proto::RecordReport* const report = &made->report;
   memreplay::FindRecordFaults(&*report);
   std::fputs(memreplay::RenderJson(*report, memreplay::JsonLayout::kIndented).c_str(), stdout);
   return report->faults().empty() ? 0 : 1;

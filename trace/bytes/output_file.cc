@@ -1,31 +1,31 @@
-#include "cli/output_file.h"
+#include "trace/bytes/output_file.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <utility>
 
+#include "absl/strings/str_format.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
-
-bool IsStandardOutput(const std::string& path) {
-  return path == "-" || path == "/dev/stdout" || path == "/dev/fd/1" || path == "/proc/self/fd/1";
-}
 
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
-
-std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 // Returns the path behind links; a last link to a missing file is followed too.
 std::string Followed(const std::string& path) {
@@ -43,13 +43,34 @@ std::string Followed(const std::string& path) {
 // Returns the path by which a file without a name can be linked.
 std::string ThroughDescriptor(int fd) { return StrCat("/proc/self/fd/", fd); }
 
-}  // namespace
+// Returns a name that no other process and no other file of this one has, however long theirs are.
+std::string TemporaryName(const std::string& folder) {
+  uint64_t random = 0;
+  if (getrandom(&random, sizeof(random), 0) < 0) random = static_cast<uint64_t>(getpid());
+  return StrCat(folder, absl::StrFormat("/.memreplay-%016x.tmp", random));
+}
+
+// Ends the process by SIGPIPE, as programs in a pipeline do, unless the caller ignores that signal.
+void EndByPipe() {
+  struct sigaction now = {};
+  sigaction(SIGPIPE, nullptr, &now);
+  if (now.sa_handler == SIG_IGN) return;
+  signal(SIGPIPE, SIG_DFL);
+  raise(SIGPIPE);
+}
+
+int StatOutput(const std::string& path, struct stat* info) {
+  return IsStandardOutput(path) ? fstat(STDOUT_FILENO, info) : stat(path.c_str(), info);
+}
+
+std::string_view ShownName(const std::string& path) {
+  return IsStandardOutput(path) ? "standard output" : std::string_view(path);
+}
 
 absl::Status CheckOutput(const std::string& path, const std::vector<std::string>& inputs) {
   struct stat old;
-  const bool is_standard = IsStandardOutput(path);
-  const bool is_there = (is_standard ? fstat(STDOUT_FILENO, &old) : stat(path.c_str(), &old)) == 0;
-  const std::string_view name = is_standard ? "standard output" : std::string_view(path);
+  const bool is_there = StatOutput(path, &old) == 0;
+  const std::string_view name = ShownName(path);
   if (is_there && S_ISDIR(old.st_mode)) {
     return absl::InvalidArgumentError(StrCat(name, ": cannot open for writing: is a directory"));
   }
@@ -64,7 +85,7 @@ absl::Status CheckOutput(const std::string& path, const std::vector<std::string>
       }
     }
   }
-  if (is_standard) return absl::OkStatus();
+  if (IsStandardOutput(path)) return absl::OkStatus();
   // The folder of a regular file changes when the file is replaced.
   const bool is_replaced = !is_there || S_ISREG(old.st_mode);
   if (is_there && access(path.c_str(), W_OK) != 0) {
@@ -81,9 +102,81 @@ absl::Status CheckOutput(const std::string& path, const std::vector<std::string>
   return absl::OkStatus();
 }
 
+// Returns a text that is equal for two paths of one file, also of one that is not there yet; "" for
+// a device, which holds nothing that a second output could replace.
+std::string PlaceOf(const std::string& path) {
+  struct stat info;
+  if (StatOutput(path, &info) == 0 && !S_ISCHR(info.st_mode)) {
+    return StrCat(info.st_dev, ":", info.st_ino);
+  }
+  if (IsStandardOutput(path)) return "-";
+  const std::string place = Followed(path);
+  if (stat(place.c_str(), &info) == 0 || stat(FolderOf(place).c_str(), &info) != 0) return "";
+  return StrCat(info.st_dev, ":", info.st_ino, "/", place.substr(place.rfind('/') + 1));
+}
+
+}  // namespace
+
+bool IsStandardOutput(const std::string& path) {
+  return path == "-" || path == "/dev/stdout" || path == "/dev/fd/1" || path == "/proc/self/fd/1";
+}
+
+absl::Status CheckOutputs(const std::vector<std::string>& paths,
+                          const std::vector<std::string>& inputs) {
+  std::map<std::string, const std::string*> places;
+  for (const std::string& path : paths) {
+    if (const absl::Status status = CheckOutput(path, inputs); !status.ok()) return status;
+    const auto [other, is_new] = places.emplace(PlaceOf(path), &path);
+    if (is_new || other->first.empty()) continue;
+    return absl::InvalidArgumentError(
+        StrCat(ShownName(path), ": is also another output",
+               *other->second == path ? "" : StrCat(" (", ShownName(*other->second), ")"),
+               ", and one of the two would be lost; write to another file"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckReplacesOwn(const std::string& path, std::string_view mark) {
+  struct stat old;
+  if (stat(path.c_str(), &old) != 0 || !S_ISREG(old.st_mode) || old.st_size == 0) {
+    return absl::OkStatus();
+  }
+  char piece[8 << 10];
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  bool is_own = false;
+  for (const off_t at : {off_t{0}, std::max<off_t>(old.st_size - off_t{sizeof(piece)}, 0)}) {
+    const ssize_t got = fd < 0 ? 0 : pread(fd, piece, sizeof(piece), at);
+    is_own = is_own || (got > 0 && std::string_view(piece, static_cast<size_t>(got)).find(mark) !=
+                                       std::string_view::npos);
+  }
+  if (fd >= 0) close(fd);
+  if (is_own) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat(
+      path, ": was not written by memreplay and would be overwritten; name another file with -o"));
+}
+
+std::string FolderBeside(const std::string& path) {
+  struct stat old;
+  if (IsStandardOutput(path) || (stat(path.c_str(), &old) == 0 && !S_ISREG(old.st_mode))) {
+    const char* const named = std::getenv("TMPDIR");
+    return named != nullptr && named[0] != 0 ? named : "/tmp";
+  }
+  return FolderOf(Followed(path));
+}
+
+std::string FileName(std::string_view stem, std::string_view ending) {
+  constexpr size_t kMaxBytes = 255;
+  if (stem.size() + ending.size() > kMaxBytes && ending.size() < kMaxBytes) {
+    size_t size = kMaxBytes - ending.size();
+    while (size > 0 && (static_cast<unsigned char>(stem[size]) & 0xc0) == 0x80) --size;
+    stem = stem.substr(0, size);
+  }
+  return StrCat(stem, ending);
+}
+
 absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path,
                                             const std::vector<std::string>& inputs) {
-  if (const absl::Status status = CheckOutput(path, inputs); !status.ok()) return status;
+  if (const absl::Status status = CheckOutputs({path}, inputs); !status.ok()) return status;
   if (IsStandardOutput(path)) return OutputFile(Kind::kStandardOutput, "standard output");
   struct stat old;
   const bool is_there = stat(path.c_str(), &old) == 0;
@@ -132,13 +225,10 @@ void OutputFile::Start() {
     fd_ = -1;
   }
   if (fd_ < 0) {
-    std::string name = StrCat(folder, "/.", NameOf(place_), ".memreplay-XXXXXX.tmp");
-    fd_ = mkostemps(name.data(), 4, O_CLOEXEC);
+    const std::string name = TemporaryName(folder);
+    fd_ = open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
     if (fd_ < 0) return Cannot("open for writing");
     temporary_ = name;
-    const mode_t mask = umask(0);
-    umask(mask);
-    if (mode_ == 0 && fchmod(fd_, 0666 & ~mask) != 0) return Cannot("open for writing");
   }
   if (mode_ != 0 && fchmod(fd_, mode_) != 0) Cannot("keep the permissions of the old file");
 }
@@ -148,6 +238,7 @@ void OutputFile::Write(std::string_view text) {
   while (!text.empty() && status_.ok()) {
     const ssize_t written = write(fd_, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EPIPE && kind_ == Kind::kStandardOutput) EndByPipe();
     if (written < 0) return Cannot("write");
     text.remove_prefix(static_cast<size_t>(written));
   }
@@ -156,10 +247,7 @@ void OutputFile::Write(std::string_view text) {
 void OutputFile::Place() {
   if (fsync(fd_) != 0 && errno != EINVAL && errno != EROFS) return Cannot("write");
   if (temporary_.empty()) {
-    // The name is unused; a file of that name was left by a run that was killed.
-    const std::string name =
-        StrCat(FolderOf(place_), "/.", NameOf(place_), ".memreplay-", getpid(), ".tmp");
-    unlink(name.c_str());
+    const std::string name = TemporaryName(FolderOf(place_));
     if (linkat(AT_FDCWD, ThroughDescriptor(fd_).c_str(), AT_FDCWD, name.c_str(),
                AT_SYMLINK_FOLLOW) != 0) {
       return Cannot("write");
@@ -169,6 +257,10 @@ void OutputFile::Place() {
   if (close(std::exchange(fd_, -1)) != 0) return Cannot("write");
   if (rename(temporary_.c_str(), place_.c_str()) != 0) return Cannot("write");
   temporary_.clear();
+  SyncFolder();
+}
+
+void OutputFile::SyncFolder() const {
   // Makes the name survive a power cut, where the file system supports this.
   const int folder = open(FolderOf(place_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder >= 0) {
@@ -186,6 +278,29 @@ absl::Status OutputFile::Close() {
   fd_ = -1;
   if (!temporary_.empty()) unlink(std::exchange(temporary_, "").c_str());
   return status_;
+}
+
+absl::Status OutputFile::CloseWith(const std::string& made) {
+  const int fd = open(made.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    Cannot("write");
+    return status_;
+  }
+  const bool is_moved = kind_ == Kind::kReplaced && (mode_ == 0 || fchmod(fd, mode_) == 0) &&
+                        fsync(fd) == 0 && rename(made.c_str(), place_.c_str()) == 0;
+  if (is_moved) {
+    SyncFolder();
+  } else {  // to another file system, a device or a pipe
+    std::string piece(size_t{1} << 20, '\0');
+    ssize_t got = 0;
+    while (status_.ok() &&
+           ((got = read(fd, piece.data(), piece.size())) > 0 || (got < 0 && errno == EINTR))) {
+      if (got > 0) Write(std::string_view(piece).substr(0, static_cast<size_t>(got)));
+    }
+    if (got < 0 && status_.ok()) Cannot("write");
+  }
+  close(fd);
+  return is_moved ? status_ : Close();
 }
 
 }  // namespace memreplay
