@@ -179,11 +179,26 @@ bool IsOfRecorder(const proto::DeviceReport& device) {
   return device.torch().reason() == proto::TorchProfileChoice::in_file;
 }
 
+// Returns whether so many events are as many as a ring keeps: 10,000, 25,000 or 65,536.
+bool IsFullRing(int64_t events) {
+  if (events < 1000) return false;
+  if ((events & (events - 1)) == 0) return true;
+  int64_t digits = events;
+  while (digits % 10 == 0) digits /= 10;
+  return events % 1000 == 0 && digits < 100;
+}
+
 std::string LearnMore(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
   const int64_t unknown = BytesOf(categories, Category::kUnknown);
   if (2 * unknown < categories.peak_bytes() || device.inventory().is_program()) return "";
   if (2 * categories.start_unknown_bytes() > unknown) {
+    if (IsFullRing(device.events())) {
+      const std::string entries = FormatCount(device.events());
+      return StrCat(" Its ", entries,
+                    " events are the last ones: the ring of _record_memory_history(max_entries=",
+                    device.events(), ") is full. To learn more, leave max_entries out.");
+    }
     return " To learn more, start recording before the model is created.";
   }
   return categories.told() || IsOfRecorder(device)

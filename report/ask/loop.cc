@@ -88,16 +88,24 @@ void AddErrorBars(const Schedule& schedule, const LookBack& look_back,
   const struct {
     std::string_view figure;
     int64_t peak;
-  } kRows[] = {{"peak_allocated_bytes", look_back.peak.allocated().signed_value()},
-               {"peak_active_bytes", look_back.peak.active().signed_value()}};
+    bool is_active;
+  } kRows[] = {{"peak_allocated_bytes", look_back.peak.allocated().signed_value(), false},
+               {"peak_active_bytes", look_back.peak.active().signed_value(), true}};
   for (const auto& row : kRows) {
     if (requested > reserved) {
       AddBar(row.figure, requested, 0, false, "the file shows more memory requested than reserved",
              loop);
       continue;
     }
-    AddBar(row.figure, std::max(row.peak - less, requested), std::min(row.peak + more, reserved),
-           ended, reason, loop);
+    const int64_t low = row.peak - less, high = std::min(row.peak + more, reserved);
+    if (requested <= high) {
+      AddBar(row.figure, std::max(low, requested), high, ended, reason, loop);
+    } else if (row.is_active) {  // what was freed and not complete at the start is in no replay
+      AddBar(row.figure, requested, reserved, ended,
+             "some blocks were freed before the recording began and completed after", loop);
+    } else {
+      AddBar(row.figure, std::max(low, int64_t{0}), high, ended, reason, loop);
+    }
   }
 }
 

@@ -226,6 +226,17 @@ TEST_F(AnswersTest, AdviceForAValueThatWasNotRecorded) {
        "advise 2.jsonl=2 4.jsonl=4 --batch_size=0"});
 }
 
+// The ring kept only the completion of a free: 3 of 20 MiB were active at the start, not allocated.
+TEST_F(AnswersTest, AFreeThatCompletesFirst) {
+  Write("completes.jsonl", std::string(kHeader) + R"({"k":"dev","final":true}
+{"k":"fx","a":"free_completed","addr":139637978824704,"b":3145728,"s":0}
+{"k":"seg","addr":139637978824704,"b":20971520,"s":0,"p":[0,0],"large":true}
+{"k":"blk","addr":139637978824704,"b":3145728,"req":0,"state":"inactive"}
+{"k":"blk","addr":139637981970432,"b":17825792,"req":17825792,"state":"active_allocated"}
+)");
+  ExpectSession("completes_first", {"inspect completes.jsonl --deep | grep -e 'peak a'"});
+}
+
 TEST_F(AnswersTest, TheDeviceThatRanOutComesFirst) {
   ExpectSession("two_devices", {"oom two.jsonl | head -3",
                                 "oom two.jsonl --json | grep -e '\"device\":' -e '\"verdict\":'"});

@@ -142,6 +142,15 @@ TEST(Diagnosis, SaysHowToLearnMoreWhereMostIsUnknown) {
             "Peak 11.0 GiB in the backward pass of step 2: 10.0 GiB unknown (9.00 GiB of it "
             "allocated before the recording began), 1.00 GiB temporaries. Fragmentation is no "
             "issue (8 %). To learn more, start recording before the model is created.");
+  for (const int64_t entries : {1000, 10000, 25000, 65536, 100000, 1000000}) {
+    device.set_events(entries);
+    EXPECT_NE(DiagnosisOf(device).find(absl::StrCat("(max_entries=", entries, ") is full")),
+              std::string::npos);
+  }
+  for (const int64_t events : {999, 1100, 10001, 123000}) {
+    device.set_events(events);
+    EXPECT_EQ(DiagnosisOf(device).find("max_entries"), std::string::npos) << events;
+  }
 }
 
 TEST(Diagnosis, AFileWithoutAnOutOfMemorySaysWhatHoldsMemoryAndHowToCatchOne) {
