@@ -68,7 +68,8 @@ std::string ExplanationOf(const proto::RecordReport& report) {
     absl::StatusOr<proto::Report> explained =
         ExplainText(StrCat("  File \"", place.substr(0, colon), "\", line ",
                            colon < place.size() ? place.substr(colon + 1) : "0", ", in <module>\n",
-                           process.error_text()));
+                           process.error_text()),
+                    process.has_card());
     if (!explained.ok()) continue;
     // It is recorded already.
     auto* actions = explained->mutable_explanation()->mutable_actions();

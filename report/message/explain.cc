@@ -78,7 +78,7 @@ void AddNotes(const Facts& facts, const Sums& sums, const Judgement& judgement,
 
 }  // namespace
 
-absl::StatusOr<proto::Report> Explain(LogScan* scan) {
+absl::StatusOr<proto::Report> Explain(LogScan* scan, bool knows_outside) {
   const LogExtract extract = scan->Finish();
   if (extract.form == nullptr) {
     return absl::InvalidArgumentError(
@@ -86,7 +86,8 @@ absl::StatusOr<proto::Report> Explain(LogScan* scan) {
         "forms "
         "(docs/oom.md lists them)");
   }
-  const Facts facts = ReadFacts(extract);
+  Facts facts = ReadFacts(extract);
+  facts.knows_outside = knows_outside;
   const Sums sums = Add(facts);
   const Judgement judgement = Judge(facts, sums);
   const std::vector<Advice> advice = Advise(facts, sums, judgement);
@@ -121,10 +122,10 @@ absl::StatusOr<proto::Report> Explain(LogScan* scan) {
   return report;
 }
 
-absl::StatusOr<proto::Report> ExplainText(std::string_view text) {
+absl::StatusOr<proto::Report> ExplainText(std::string_view text, bool knows_outside) {
   LogScan scan;
   scan.Add(text);
-  return Explain(&scan);
+  return Explain(&scan, knows_outside);
 }
 
 }  // namespace memreplay

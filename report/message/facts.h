@@ -28,6 +28,7 @@ struct SourceFrame {
   int64_t line = 0;
   std::string function;
   std::string code;
+  bool is_innermost = false;  // of the traceback
 };
 
 // What a frame shows directly.
@@ -85,6 +86,7 @@ struct Facts {
   std::vector<CardProcess> processes;
   bool has_summary = false;  // torch.cuda.memory_summary()
   bool has_smi = false;
+  bool knows_outside = false;  // what the text does not account for is known, of a simulated GPU
   std::optional<SourceFrame> frame;  // the innermost frame of the user's own code
   std::string script;                // the script that the traceback begins with
   std::array<bool, static_cast<size_t>(FrameHint::kCount)> hints{};

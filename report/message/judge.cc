@@ -102,7 +102,8 @@ void AddSums(const Facts& facts, const Sums& sums, Judgement* judgement) {
                        Within(*sums.outside), " is the CUDA context and what libraries take"),
                 *sums.outside, judgement);
   }
-  if (sums.elsewhere.has_value() && facts[Quantity::kCapacity].has_value() &&
+  if (sums.elsewhere.has_value() && !facts.knows_outside &&
+      facts[Quantity::kCapacity].has_value() &&
       Share(*sums.elsewhere, *facts[Quantity::kCapacity]) > kWorthSaying) {
     AddEvidence(StrCat(Size(*sums.elsewhere), Within(*sums.elsewhere),
                        " of the GPU is in no line of "

@@ -22,9 +22,10 @@ constexpr size_t kMaxCode = 160;
 
 // Paths of code that was installed, not written by the user.
 constexpr std::string_view kInstalled[] = {
-    "site-packages", "dist-packages", "/lib/python", "\\lib\\", "\\Lib\\",
-    "<frozen",       "<string>",      "/torch/",     "/vllm/",  "/sglang/",
-    "/bin/torchrun", "importlib",     "/deepspeed/", "/ray/",   "/runpy.py",
+    "site-packages", "dist-packages", "/lib/python",   "\\lib\\",
+    "\\Lib\\",       "<frozen",       "<string>",      "/torch/",
+    "/vllm/",        "/sglang/",      "/bin/torchrun", "importlib",
+    "/deepspeed/",   "/ray/",         "/runpy.py",     "/memreplay_record/",
 };
 
 bool Has(std::string_view text, std::string_view words) {
@@ -39,6 +40,12 @@ bool HasAny(std::string_view text, std::initializer_list<std::string_view> words
 bool IsInstalled(std::string_view file) {
   return std::any_of(std::begin(kInstalled), std::end(kInstalled),
                      [&](std::string_view part) { return Has(file, part); });
+}
+
+// Returns whether a line computes nothing before it calls backward(), where it may have failed too.
+bool CallsBackwardAlone(std::string_view code) {
+  const size_t call = code.find(".backward(");
+  return call != std::string_view::npos && !Has(code.substr(0, call), "(");
 }
 
 std::string_view WordAt(std::string_view text) {
@@ -188,7 +195,8 @@ constexpr struct {
      }},
     {FrameHint::kBackward,
      [](const SourceFrame& frame) {
-       return frame.function == "backward" || HasAny(frame.code, {".backward(", "run_backward("});
+       return frame.function == "backward" || Has(frame.code, "run_backward(") ||
+              (frame.is_innermost && CallsBackwardAlone(frame.code));
      }},
     {FrameHint::kRecomputing,
      [](const SourceFrame& frame) {
@@ -232,6 +240,7 @@ void ReadTraceback(std::string_view text, size_t end, Facts* facts) {
       ReadNotebookCode(line, &frames.back());
     }
   }
+  if (!frames.empty()) frames.back().is_innermost = true;
   for (const SourceFrame& frame : frames) {
     for (const auto& row : kHints) {
       if (row.says(frame)) facts->hints[static_cast<size_t>(row.hint)] = true;

@@ -117,6 +117,38 @@ TEST(ReadTraceback, TheInnermostFrameOfTheUser) {
   EXPECT_FALSE(facts[FrameHint::kBackward]);
 }
 
+TEST(ReadTraceback, ALineThatCallsBackwardMayFailInForward) {
+  const auto is_backward = [](std::string_view code, std::string_view more) {
+    return FactsOf(StrCat(
+        "Traceback (most recent call last):\n"
+        "  File \"/w/train.py\", line 88, in <module>\n    ",
+        code, "\n", more, "CUDA out of memory. Tried to allocate 1.00 GiB"))[FrameHint::kBackward];
+  };
+  const std::string_view linear =
+      "  File \"/v/site-packages/torch/nn/modules/linear.py\", line 125, in forward\n"
+      "    return F.linear(input, self.weight, self.bias)\n";
+  const std::string_view tensor =
+      "  File \"/v/site-packages/torch/_tensor.py\", line 626, in backward\n"
+      "    torch.autograd.backward(\n";
+  EXPECT_FALSE(is_backward("model(x).sum().backward()", linear));
+  EXPECT_FALSE(is_backward("model(x).sum().backward()", ""));
+  EXPECT_TRUE(is_backward("model(x).sum().backward()", tensor));
+  EXPECT_TRUE(is_backward("loss.backward()", ""));
+  EXPECT_TRUE(is_backward("self.loss.backward(retain_graph=True)", tensor));
+}
+
+TEST(ReadTraceback, FramesOfTheRecorderAreNotTheUsers) {
+  const Facts facts = FactsOf(
+      "Traceback (most recent call last):\n"
+      "  File \"/w/train.py\", line 3, in work\n    return x + y\n"
+      "  File \"/root/.cache/memreplay/record-1/python/memreplay_record/values/mode.py\", line "
+      "320, "
+      "in _compute\n    result = call(*args, **kwargs)\n"
+      "CUDA out of memory. Tried to allocate 1.00 GiB");
+  ASSERT_TRUE(facts.frame.has_value());
+  EXPECT_EQ(facts.frame->file, "/w/train.py");
+}
+
 TEST(ReadTraceback, AnErrorAfterAFrameWithoutSourceIsNoCode) {
   for (const std::string_view frame : {"  File \"/w/train.py\", line 7, in <module>\n",
                                        "File \"/w/train.py\", line 7, in <module>\n"}) {

@@ -107,6 +107,20 @@ TEST(LogScan, AFailureAcrossTwoStepsIsWhole) {
   }
 }
 
+TEST(LogScan, WhatIsKnownOfASimulatedGpuIsNotMissedInTheText) {
+  const std::string_view text =
+      "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB. GPU 0 has a total "
+      "capacity of 11.76 GiB of which 2.97 GiB is free. Of the allocated memory 8.00 GiB is "
+      "allocated by PyTorch, and 2.00 MiB is reserved by PyTorch but unallocated.";
+  for (const bool knows_outside : {false, true}) {
+    const auto report = ExplainText(text, knows_outside);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->explanation().ShortDebugString().find("in no line of the text") ==
+                  std::string::npos,
+              knows_outside);
+  }
+}
+
 TEST(LogScan, ATableWithoutItsPeakIsExplainedByWhatItHas) {
   const auto report = ExplainText(
       "|                  PyTorch CUDA memory summary, device ID 0                 |\n"
