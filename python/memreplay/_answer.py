@@ -20,6 +20,7 @@ from typing import (
 
 from memreplay import report_types as types
 from memreplay._message import Message
+from memreplay._output import check, written
 from memreplay._program import Error, needed
 
 if TYPE_CHECKING:
@@ -278,7 +279,9 @@ class Answer(types.Report):
             raise Error(f"save(): {self.command} has no page")
         else:
             text = self._page()
-        path.write_text(text, encoding="utf-8")
+        check(path, [self.file])
+        with written(path) as file:
+            file.write(text.encode("utf-8"))
 
     @classmethod
     def parse(cls, text: bytes, is_good: bool = True, page: Optional[Callable[[], str]] = None) -> "Answer":

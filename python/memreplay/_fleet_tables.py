@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import uuid
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
@@ -95,9 +96,19 @@ def _short(device: Row) -> str:
     return name if device["device"] <= 0 else f"{name} device {device['device']}"
 
 
-def part_of(folder: str, name: str) -> str:
-    """Returns the temporary name of a file of `folder` until it is whole: hidden, and different in every run."""
-    return f"{folder}/.{name}.{uuid.uuid4().hex}"
+def is_local(fs: Any) -> bool:
+    return "file" in (fs.protocol if isinstance(fs.protocol, (list, tuple)) else [fs.protocol])
+
+
+class Part:
+    """A file of a file system under a temporary name, which is hidden and different in every run, until it is whole."""
+
+    def __init__(self, fs: Any, path: str) -> None:
+        self.fs, self.path = fs, os.path.realpath(path) if is_local(fs) else path
+        self.name = f"{self.path.rpartition('/')[0]}/.memreplay-{uuid.uuid4().hex}.tmp"
+
+    def place(self) -> None:
+        self.fs.mv(self.name, self.path)
 
 
 class Tables:
@@ -111,8 +122,8 @@ class Tables:
         self.schemas = {name: pyarrow.schema([tuple(column.split(":")) for column in columns])
                         for name, columns in _COLUMNS.items()}
         self.rows: Dict[str, List[Row]] = {name: [] for name in _COLUMNS}
-        self.parts = {name: part_of(self.path, f"{name}.parquet") for name in _COLUMNS}
-        self.files = {name: fs.open(self.parts[name], "wb") for name in _COLUMNS}
+        self.parts = {name: Part(fs, f"{self.path}/{name}.parquet") for name in _COLUMNS}
+        self.files = {name: fs.open(part.name, "wb") for name, part in self.parts.items()}
         self.writers = {name: pyarrow.parquet.ParquetWriter(self.files[name], self.schemas[name], compression="zstd")
                         for name in _COLUMNS}
         self.job: Optional[_Job] = None
@@ -164,11 +175,11 @@ class Tables:
             self._write(name, [], is_last=True)
             writer.close()
             self.files[name].close()
-            self.fs.mv(self.parts[name], f"{self.path}/{name}.parquet")
-        part = part_of(self.path, "fleet.html")
-        with self.fs.open(part, "w", encoding="utf-8") as file:
+            self.parts[name].place()
+        part = Part(self.fs, f"{self.path}/fleet.html")
+        with self.fs.open(part.name, "w", encoding="utf-8") as file:
             file.write(_page(self.headlines(), self.shown, self.errors))
-        self.fs.mv(part, f"{self.path}/fleet.html")
+        part.place()
 
     def headlines(self) -> List[str]:
         """Summarizes what is saved over all devices; `told` has a line for each of the first jobs."""

@@ -10,13 +10,16 @@ import pathlib
 import pickle
 import sys
 import warnings
-from typing import Any, Dict, Iterator, Optional, Union
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
-from memreplay import _notes, _on_import
+from memreplay import _notes, _on_import, _output
 from memreplay._explain import tell
 from memreplay._report_oom import report_oom
 
 _step: Optional[Any] = None  # the range of the step that runs
+_blocks: List[Optional[_notes.Notes]] = []  # the notes of each recording() that runs
+_watch: Optional[Tuple[Optional[int], str]] = None  # what on_oom() records with; it writes and explains alone
+_DEFAULT = pathlib.PurePath("snapshot.pickle")
 
 
 def _rank() -> Optional[int]:
@@ -33,7 +36,7 @@ def _rank() -> Optional[int]:
 
 def _named(path: pathlib.Path, part: str) -> pathlib.Path:
     """out.pickle -> out.PART.pickle"""
-    return path.with_name(f"{path.stem}.{part}{path.suffix}")
+    return path.with_name(_output.file_name(path.stem, f".{part}{path.suffix}"))
 
 
 def _drop_own_frames(snapshot: Dict[str, Any]) -> None:
@@ -60,28 +63,33 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
+def _of_rank(path: pathlib.Path) -> pathlib.Path:
+    rank = _rank()
+    return path if rank is None else _named(path, f"rank{rank}")
+
+
+def _check(path: Union[str, "os.PathLike[str]"], default: pathlib.PurePath = _DEFAULT) -> pathlib.Path:
+    """Returns the path of snapshots. Errors: OSError if they cannot be written there, or would replace a script."""
+    sources = [file for file in (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+               if isinstance(file, str)]
+    found = pathlib.Path(path)
+    _output.check(_of_rank(found), sources, _output.SNAPSHOT_MARK if path is default else None)
+    return found
+
+
 def _dump(path: pathlib.Path, notes: Optional[_notes.Notes]) -> pathlib.Path:
-    """Writes the snapshot under a temporary name first, so that an existing file is whole."""
+    """Writes the snapshot. Returns its path, which says the rank if there are several."""
     import torch
 
-    rank = _rank()
-    if rank is not None:
-        path = _named(path, f"rank{rank}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with _without_collection():  # what it frees would be counted in the notes and missing in the snapshot
-            snapshot = torch.cuda.memory._snapshot()
-            if notes is not None:
-                snapshot[_notes.KEY] = notes.taken()
-                _drop_own_frames(snapshot)
-        snapshot["torch_version"] = str(torch.__version__)  # readers need not infer the release
-        with open(unfinished, "wb") as file:
-            pickle.dump(snapshot, file)
-        os.replace(unfinished, path)
-    finally:
-        with contextlib.suppress(OSError):
-            unfinished.unlink()
+    path = _of_rank(path)
+    with _without_collection():  # what it frees would be counted in the notes and missing in the snapshot
+        snapshot = torch.cuda.memory._snapshot()
+        if notes is not None:
+            snapshot[_notes.KEY] = notes.taken()
+            _drop_own_frames(snapshot)
+    snapshot["torch_version"] = str(torch.__version__)  # the last key: readers need not infer the release
+    with _output.written(path) as file:
+        pickle.dump(snapshot, file)
     return path
 
 
@@ -112,7 +120,7 @@ def _stop() -> None:
 
 
 @contextlib.contextmanager
-def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oom: bool = True,
+def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool = True,
               max_entries: Optional[int] = None, stacks: str = "python") -> Iterator[None]:
     """Records what the block requests of GPU memory and writes it as a memory snapshot when the block ends, or fails.
 
@@ -126,17 +134,19 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
       stacks: "python" frames, or "all" for C++ frames too.
 
     If the block ends by an error about memory, it is explained on stderr. Where memory of the GPU ran out, that is why,
-    what would have helped, and the page of out.oom.pickle (report_oom()).
+    what would have helped, and the page of out.oom.pickle (report_oom()). Where memreplay.on_oom() was called, it does
+    all of that instead, into its own files.
 
-    Errors: RuntimeError on a machine without a GPU. A snapshot that cannot be written is a warning, so that a run is
-    not lost for its recording.
+    Errors: RuntimeError on a machine without a GPU. OSError, before the block runs, if `path` is a directory, a script
+    or not writable, and without a path if there is a snapshot.pickle that memreplay did not write. A snapshot that
+    cannot be written later is a warning, so that a run is not lost for its recording.
     """
     import torch
 
     if not torch.cuda.is_available():
         raise RuntimeError("memreplay.recording: PyTorch finds no GPU here, so there is nothing to record; "
                            "memreplay record --card runs a script on a simulated one")
-    path = pathlib.Path(path)
+    path = _check(path)
     torch.cuda.init()
     _start(max_entries, stacks)
     notes: Optional[_notes.Notes] = None
@@ -144,6 +154,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
         started = _notes.Notes(torch, _on_import.watch)
         started.start()
         notes = started
+    _blocks.append(notes)
     is_on = True
     ran_out: Optional[pathlib.Path] = None  # what was written where memory ran out
 
@@ -156,7 +167,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
 
     def observe(device: int, size: int, device_total: int, device_free: int) -> None:
         nonlocal ran_out
-        if is_on:
+        if is_on and _watch is None:
             ran_out = write(_named(path, "oom"))
 
     if on_oom:
@@ -166,7 +177,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
     except BaseException as error:
         if ran_out is not None and type(error).__name__ == "OutOfMemoryError":
             report_oom(ran_out)
-        else:
+        elif _watch is None or type(error).__name__ != "OutOfMemoryError":
             tell(error)
         raise
     finally:
@@ -175,7 +186,10 @@ def recording(path: Union[str, "os.PathLike[str]"] = "snapshot.pickle", *, on_oo
         write(path)
         if notes is not None:
             notes.stop()
+        _blocks.remove(notes)
         _stop()
+        if _watch is not None:
+            _start(*_watch)
 
 
 def step(number: int) -> None:

@@ -8,6 +8,7 @@ import sys
 from typing import List, Union
 
 from memreplay._load import Recording
+from memreplay._output import PAGE_MARK, check, file_name
 from memreplay._program import Error, as_file, run
 
 _REMEDIES = 3
@@ -29,19 +30,28 @@ def _diagnosis(snapshot: pathlib.Path) -> List[str]:
     return lines
 
 
+def _page(snapshot: pathlib.Path) -> str:
+    """Writes the page, and returns what to say of it."""
+    page = snapshot.with_name(file_name(snapshot.stem, ".html"))
+    try:
+        check(page, mark=PAGE_MARK)
+        run(["report", as_file(str(snapshot)), "-o", str(page)])
+    except (Error, OSError) as error:
+        return f"no page: {error}"
+    return f"page {page}"
+
+
 def report_oom(snapshot: Union[str, "os.PathLike[str]"]) -> None:
     """Explains a snapshot that was written where GPU memory ran out.
 
     Writes its page next to it, under its name with .html, and prints why memory ran out and what would have helped on
-    stderr. This is for frameworks that write such snapshots by themselves. A file that cannot be explained is reported
-    on stderr and raises nothing, so that the error of the script remains the one that is seen.
+    stderr. A file of that name which is no page of memreplay stays as it is. This is for frameworks that write such
+    snapshots by themselves. A file that cannot be explained is reported on stderr and raises nothing, so that the error
+    of the script remains the one that is seen.
     """
     snapshot = pathlib.Path(snapshot)
     try:
-        lines = _diagnosis(snapshot)
-        page = snapshot.with_suffix(".html")
-        run(["report", as_file(str(snapshot)), "-o", str(page)])
-        lines.append(f"  snapshot {snapshot}, page {page}")
+        lines = [*_diagnosis(snapshot), f"  snapshot {snapshot}, {_page(snapshot)}"]
     except (Error, OSError) as error:
         lines = [f"{snapshot} was written, but could not be explained: {error}"]
     print("memreplay: " + "\n".join(lines), file=sys.stderr, flush=True)

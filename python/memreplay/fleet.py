@@ -16,7 +16,7 @@ import urllib.parse
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
 from memreplay import _fleet_engines as engines
-from memreplay._fleet_tables import TABLES, Tables, is_answer, part_of
+from memreplay._fleet_tables import TABLES, Part, Tables, is_answer, is_local
 from memreplay._fleet_task import (
     Row,
     Task,
@@ -43,10 +43,6 @@ def _told(where: str) -> Iterator[None]:
         raise Error(f"fleet: {where}: {' '.join(str(error).split()) or type(error).__name__}") from error
 
 
-def _is_local(fs: Any) -> bool:
-    return "file" in (fs.protocol if isinstance(fs.protocol, (list, tuple)) else [fs.protocol])
-
-
 def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
     """Returns (url, stamp) of each file that the directories, globs and URLs name, in order of their names.
 
@@ -70,7 +66,7 @@ def sources(patterns: Sequence[str]) -> List[Tuple[str, str]]:
                 if info.get("type") == "file" and not name.rpartition("/")[2].startswith("."):
                     changed = (info.get(key) for key in ("mtime", "ETag", "LastModified", "created"))
                     stamp = str(next(filter(None, changed), ""))
-                    found[name if _is_local(fs) else fs.unstrip_protocol(name)] = f"{info.get('size')}:{stamp}"
+                    found[name if is_local(fs) else fs.unstrip_protocol(name)] = f"{info.get('size')}:{stamp}"
             if len(found) == before:
                 raise Error(f"fleet: {pattern}: no such file, or a directory without files")
     return sorted(found.items())
@@ -86,20 +82,31 @@ class Parts:
         with _told(out):
             self.fs, self.path = fsspec.core.url_to_fs(out)
             self.folder = f"{self.path.rstrip('/')}/parts"
+            has_run = self.fs.exists(self.folder)
+            for path in self.results():
+                if not self.fs.exists(path):
+                    continue
+                if not has_run:
+                    raise Error(f"fleet: {path}: was not written by memreplay and would be overwritten; name another "
+                                "directory with -o")
+                if not self.fs.isfile(path):
+                    raise Error(f"fleet: {path}: cannot open for writing: is not a file")
             self.fs.makedirs(self.folder, exist_ok=True)
             self.there: Set[str] = {name.rpartition("/")[2] for name in self.fs.find(self.folder)}
 
+    def results(self) -> List[str]:
+        return [f"{self.path.rstrip('/')}/{name}" for name in (*(f"{table}.parquet" for table in TABLES), "fleet.html")]
+
     def is_ours(self, url: str) -> bool:
         """Returns whether a file is a result: OUT may lie inside of SOURCE."""
-        ours = [f"{self.path.rstrip('/')}/{name}" for name in (*(f"{table}.parquet" for table in TABLES), "fleet.html")]
         path = self.fs._strip_protocol(url)
-        return path in ours or path.startswith(self.folder + "/")
+        return path in self.results() or path.startswith(self.folder + "/")
 
     def link(self, url: str) -> str:
         """Returns what the page in OUT links to for a file; "" if a browser cannot open it."""
         if url.startswith(("http://", "https://")):
             return name_of(url)
-        if "://" in url or not _is_local(self.fs):
+        if "://" in url or not is_local(self.fs):
             return ""
         return urllib.parse.quote(os.fsencode(os.path.relpath(url, self.path)))
 
@@ -112,10 +119,10 @@ class Parts:
 
     def put(self, task: Task, answer: Dict[str, Any]) -> None:
         name = self.name(task)
-        part = part_of(self.folder, name)
-        with self.fs.open(part, "w") as file:
+        part = Part(self.fs, f"{self.folder}/{name}")
+        with self.fs.open(part.name, "w") as file:
             json.dump(answer, file)
-        self.fs.mv(part, f"{self.folder}/{name}")
+        part.place()
         self.there.add(name)
 
     def get(self, task: Task) -> Optional[Dict[str, Any]]:

@@ -232,6 +232,19 @@ class Answers(unittest.TestCase):
         self.assertEqual(sum(peak), report.only_device.peak_requested_bytes)
         self.assertLessEqual({"category", "line", "live_bytes"}, set(report.columns("lines")))
 
+    def test_a_checkout_that_was_not_built(self):
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder, "memreplay")
+            copy.mkdir()
+            for path in (ROOT / "python/memreplay").glob("*.py"):
+                if path.name != "report_types.py":
+                    (copy / path.name).write_bytes(path.read_bytes())
+            for words in (["-c", "import memreplay"], ["-m", "memreplay", "--version"]):
+                done = subprocess.run([sys.executable, *words], env={**os.environ, "PYTHONPATH": folder}, cwd=folder,
+                                      stderr=subprocess.PIPE, check=False, text=True)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stderr, r"memreplay/report_types.py is not there: .* run ./memreplay --version")
+
     def test_an_answer_can_be_saved(self):
         with tempfile.TemporaryDirectory() as folder:
             sweep = memreplay.load(TRAINING).sweep()
@@ -241,6 +254,15 @@ class Answers(unittest.TestCase):
             self.assertEqual(json.loads(pathlib.Path(folder, "a.json").read_text(encoding="utf-8")), sweep.to_dict())
             with self.assertRaisesRegex(ValueError, "ends in .html or .json"):
                 sweep.save(f"{folder}/a.txt")
+            recording = pathlib.Path(folder, "r.json")
+            recording.write_bytes(pathlib.Path(SERVING).read_bytes())
+            with self.assertRaisesRegex(FileExistsError, "is also an input"):
+                memreplay.load(recording).inspect().save(recording)
+            self.assertEqual(recording.read_bytes(), pathlib.Path(SERVING).read_bytes())
+            pathlib.Path(folder, "link.json").symlink_to("linked.json")
+            sweep.save(f"{folder}/link.json")
+            self.assertTrue(pathlib.Path(folder, "link.json").is_symlink())
+            sweep.save(pathlib.Path(folder, "a" * 250 + ".json"))
 
     def test_errors_are_the_programs_one_line(self):
         with self.assertRaisesRegex(memreplay.Error, r"^[^:]*serving\.jsonl: --conf: .*max_split_size_mb"):

@@ -315,6 +315,29 @@ class Local(Case):
                          (2, f"memreplay: fleet: {self.folder}/no?: no such file, or a directory without "
                              "files\n".encode()))
 
+    def test_results_that_are_not_ours(self):
+        out = self.folder / "out"
+        out.mkdir()
+        (out / "jobs.parquet").write_text("theirs")
+        done = subprocess.run([sys.executable, "-m", "memreplay", "fleet", self.runs, "--out", out],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, text=True)
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, f"memreplay: fleet: {out}/jobs.parquet: was not written by memreplay and would be "
+                             "overwritten; name another directory with -o\n"))
+        self.assertEqual((out / "jobs.parquet").read_text(), "theirs")
+        (out / "jobs.parquet").unlink()
+        self.fleet()
+        (out / "fleet.html").rename(self.folder / "page")
+        (out / "fleet.html").symlink_to("../page")
+        (self.folder / "page").write_text("")
+        self.fleet()
+        self.assertTrue((out / "fleet.html").is_symlink())
+        self.assertIn("memreplay fleet", (self.folder / "page").read_text())
+        (out / "jobs.parquet").unlink()
+        (out / "jobs.parquet").mkdir()
+        with self.assertRaisesRegex(memreplay.Error, "jobs.parquet: cannot open for writing: is not a file"):
+            self.fleet()
+
     def test_a_full_disk_is_one_line(self):
         self.fleet(out="whole")
         for limit in (0, 4):  # KiB: at the first answer, at a table

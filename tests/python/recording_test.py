@@ -9,8 +9,10 @@ import io
 import os
 import pathlib
 import pickle
+import stat
 import sys
 import tempfile
+import threading
 import types
 import unittest
 import warnings
@@ -120,6 +122,68 @@ class Files(Case):
             with memreplay.recording(self.folder / "out.pickle", on_oom=False):
                 self.assertEqual(len(torch.observers), 1)
 
+    def record(self, path):
+        with self.torch(), memreplay.recording(path):
+            pass
+
+    def test_links_pipes_and_permissions(self):
+        (self.folder / "link").symlink_to("new")
+        for _ in range(2):
+            self.record(self.folder / "link")
+            self.assertTrue((self.folder / "link").is_symlink())
+            self.assertEqual(self.files(), ["link", "new"])
+            (self.folder / "new").chmod(0o640)
+        self.assertEqual(stat.S_IMODE((self.folder / "new").stat().st_mode), 0o640)
+        self.assertIn("segments", pickle.loads((self.folder / "new").read_bytes()))
+        os.mkfifo(self.folder / "pipe")
+        received = []
+        reader = threading.Thread(target=lambda: received.append((self.folder / "pipe").read_bytes()))
+        reader.start()
+        self.record(self.folder / "pipe")
+        reader.join()
+        self.assertIn("segments", pickle.loads(received[0]))
+        self.assertTrue(stat.S_ISFIFO((self.folder / "pipe").stat().st_mode))
+        self.record("/dev/null")
+
+    def test_the_longest_names(self):
+        for name in ("a" * 248 + ".pickle", "b" * 255, "\N{LATIN SMALL LETTER U WITH DIAERESIS}" * 127):
+            with self.torch() as torch, memreplay.recording(self.folder / name):
+                torch.observers[0](0, 100, 1000, 10)
+            self.assertEqual(len(self.files()), 2)
+            self.assertIn(name, self.files())
+            for path in self.folder.iterdir():
+                path.unlink()
+
+    def test_what_cannot_be_written_is_said_before_the_block(self):
+        script = self.folder / "script.py"
+        script.write_text("kept")
+        (self.folder / "link").symlink_to("script.py")
+        loaded = types.SimpleNamespace(__file__=str(script))
+        with mock.patch.dict(sys.modules, {"script": loaded}):
+            for path, kind in ((self.folder, IsADirectoryError), (script, FileExistsError),
+                               (self.folder / "link", FileExistsError), (script / "x", NotADirectoryError)):
+                for begin in (memreplay.on_oom, lambda path: memreplay.recording(path).__enter__()):
+                    with self.subTest(path), self.torch() as torch, self.assertRaises(kind):
+                        begin(path)
+                    self.assertEqual(torch.calls, [])
+        self.assertEqual(script.read_text(), "kept")
+
+    def test_a_snapshot_of_somebody_else(self):
+        """A name that is not given replaces only a snapshot of memreplay."""
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder)
+        theirs = pickle.dumps({"segments": [], "device_traces": []})
+        for name, begin in (("snapshot.pickle", lambda: memreplay.recording().__enter__()),
+                            ("oom.pickle", memreplay.on_oom)):
+            pathlib.Path(name).write_bytes(theirs)
+            with self.torch(), self.assertRaisesRegex(FileExistsError, "was not written by memreplay"):
+                begin()
+            self.assertEqual(pathlib.Path(name).read_bytes(), theirs)
+        self.record("snapshot.pickle")
+        self.assertNotEqual(pathlib.Path("snapshot.pickle").read_bytes(), theirs)
+        with self.torch(), memreplay.recording():  # its own
+            pass
+
     def test_no_garbage_is_collected_between_snapshot_and_notes(self):
         """What a collection frees there would be counted in the notes and missing in the snapshot."""
         collects = []
@@ -203,11 +267,16 @@ def leaking():
     return {"segments": sorted(segments, key=lambda segment: segment["address"]), "device_traces": [trace]}
 
 
+class OutOfMemoryError(RuntimeError):
+    """Has the name of PyTorch's."""
+
+
 class OnOom(Case):
     def setUp(self):
         super().setUp()
-        for name, found in (("_path", None), ("_failures", 0), ("_attached", False)):
-            patch = mock.patch.object(_on_oom, name, found)
+        for module, name, found in ((_on_oom, "_path", None), (_on_oom, "_failures", 0), (_on_oom, "_attached", False),
+                                    (_recording, "_watch", None)):
+            patch = mock.patch.object(module, name, found)
             patch.start()
             self.addCleanup(patch.stop)
 
@@ -243,6 +312,42 @@ class OnOom(Case):
         advice = memreplay.load(self.folder / "out.pickle").advise()
         self.assertTrue(advice.is_good)
         self.assertEqual(advice.advice.rows[0].change, change)
+
+    def test_a_recording_within(self):
+        """What runs out is written and explained once, and what runs out after the block too."""
+        for inside in (False, True):  # where on_oom() is called
+            with self.torch() as torch, contextlib.redirect_stderr(io.StringIO()) as said:
+                torch.snapshot = pickle.loads(SNAPSHOT.read_bytes())
+                if not inside:
+                    memreplay.on_oom(self.folder / "oom.pickle", max_entries=5)
+                with self.assertRaises(OutOfMemoryError), memreplay.recording(self.folder / "out.pickle"):
+                    if inside:
+                        memreplay.on_oom(self.folder / "oom.pickle", max_entries=5)
+                    for observe in torch.observers:
+                        observe(0, 100, 1000, 10)
+                    raise OutOfMemoryError("CUDA out of memory")
+                self.assertEqual(said.getvalue().count("memreplay: "), 1)
+                self.assertEqual(self.files(), ["oom.html", "oom.pickle", "out.pickle"])
+                self.assertEqual([call["enabled"] for call in torch.calls][-2:], [None, "all"])  # it goes on
+                self.assertEqual(torch.calls[-1]["max_entries"], 5)
+                memreplay.on_oom(None)
+                self.assertIsNone(torch.calls[-1]["enabled"])
+                for path in self.folder.iterdir():
+                    path.unlink()
+            _on_oom._attached = False
+
+    def test_a_page_of_somebody_else(self):
+        (self.folder / "out.html").write_text("theirs")
+        with self.torch() as torch:
+            memreplay.on_oom(self.folder / "out.pickle")
+            torch.snapshot = pickle.loads(SNAPSHOT.read_bytes())
+            said = self.run_out(torch)
+            self.assertIn("60.0 MiB", said)
+            self.assertRegex(said, "no page: .*was not written by memreplay")
+            self.assertEqual((self.folder / "out.html").read_text(), "theirs")
+            (self.folder / "out.html").unlink()
+            for _ in range(2):  # the second time, it is one of memreplay's
+                self.assertIn(f"page {self.folder / 'out.html'}", self.run_out(torch))
 
     def test_a_program_that_goes_on_is_not_held_up_for_ever(self):
         with self.torch() as torch:
