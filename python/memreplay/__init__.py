@@ -24,7 +24,12 @@ It explains an error about memory from its text, a log or the exception:
     print(memreplay.explain(error))
 """
 
+import importlib.util
 from typing import Any
+
+if importlib.util.find_spec("memreplay.report_types") is None:
+    raise ImportError(f"{__path__[0]}/report_types.py is not there: it is generated when memreplay is built; run "
+                      "./memreplay --version in the checkout once")
 
 from memreplay._advise import advise
 from memreplay._answer import Answer
