@@ -132,6 +132,12 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
       proto::AdvisedRun& run = runs.emplace_back();
       if (answer.ok()) {
         run = answer->report.advised();
+        // Its figures are those of a part of the run.
+        if (const proto::ScriptRow row = ScriptRowOf(answer->report); !row.fits()) {
+          run.set_error(row.refusal().empty() ? StrCat("memory runs out even on a GPU of ",
+                                                       FormatSize(card::kMaxBytes))
+                                              : StrCat("memory is too little: ", row.refusal()));
+        }
       } else {
         run.set_error(std::string(answer.status().message()));
       }

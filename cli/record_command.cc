@@ -16,6 +16,7 @@
 #include "report/ask/process_memory.h"
 #include "report/ask/record.h"
 #include "report/message/explain.h"
+#include "report/message/refusal.h"
 #include "report/text/render_cards.h"
 #include "report/text/render_explanation.h"
 #include "report/text/render_record.h"
@@ -46,6 +47,9 @@ constexpr char kRecordDescription[] =
     "A script that marks its steps with memreplay.step(i) or record_function gets a report by\n"
     "step.\n"
     "\n"
+    "The answer says that the script fits only if it ran to its end and memory did not run out.\n"
+    "If it fails by an error about memory, raised or printed, as servers do, it does not fit.\n"
+    "\n"
     "The exit status is that of the script (128 + N if signal N ended it). If that is 0, it is 1\n"
     "if memory ran out, a recording is lost, or the model of the allocator does not reproduce\n"
     "a snapshot.";
@@ -62,7 +66,7 @@ struct RecordFlags {
 // Explains the first error that ended a process because memory ran out; "" if none did.
 std::string ExplanationOf(const proto::RecordReport& report) {
   for (const proto::RecordedProcess& process : report.processes()) {
-    if (process.ooms() == 0 || process.error_text().empty()) continue;
+    if (process.refusal().empty() || process.error_text().empty()) continue;
     const std::string& place = process.error_place();
     const size_t colon = std::min(place.rfind(':'), place.size());
     absl::StatusOr<proto::Report> explained =
@@ -100,8 +104,12 @@ absl::StatusOr<ScriptRecording> RunAndShow(RecordOptions options) {
   if (const char* seconds = std::getenv(kQuietSeconds)) {
     options.quiet = std::chrono::duration<double>(std::max(0.1, std::strtod(seconds, nullptr)));
   }
+  LogScan printed;
+  options.heard = [&printed](std::string_view text) { printed.Add(text); };
   absl::StatusOr<ScriptRecording> run = RunProgram(options);
-  if (run.ok()) run->report.set_stopped_by(std::string(stop.name()));
+  if (!run.ok()) return run;
+  run->report.set_stopped_by(std::string(stop.name()));
+  AddRefusals(&printed, &run->report);
   return run;
 }
 

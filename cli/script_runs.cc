@@ -13,6 +13,7 @@
 #include "report/ask/script_search.h"
 #include "report/message/facts.h"
 #include "report/message/log_scan.h"
+#include "report/message/refusal.h"
 #include "report/words/record_faults.h"
 #include "report/words/text.h"
 #include "sim/run/parallel.h"
@@ -50,20 +51,8 @@ std::string LastLine(const std::string& path) {
                  StrCat(facts.frame->file, ":", facts.frame->line));
 }
 
-bool IsAboutGpuMemory(FormKind kind) {
-  switch (kind) {
-    case FormKind::kDevice:
-    case FormKind::kAsync:
-    case FormKind::kSilentDevice:
-    case FormKind::kPinned:
-    case FormKind::kServing: return true;
-    default: return false;
-  }
-}
-
-// Returns the line of a script's output that says why memory was too little; "" if none does. A
-// server measures memory and ends itself before any request of PyTorch's fails.
-std::string RefusalIn(const std::string& path) {
+// Returns a scan of what a script printed into a file.
+LogScan ScanOf(const std::string& path) {
   constexpr size_t kPiece = size_t{64} << 10;
   std::ifstream file(path, std::ios::binary);
   std::string piece(kPiece, '\0');
@@ -71,12 +60,7 @@ std::string RefusalIn(const std::string& path) {
   while (file.read(piece.data(), kPiece) || file.gcount() > 0) {
     scan.Add(std::string_view(piece).substr(0, static_cast<size_t>(file.gcount())));
   }
-  const LogExtract extract = scan.Finish();
-  if (extract.form == nullptr || !IsAboutGpuMemory(extract.form->kind)) return "";
-  const std::string_view text = extract.window;
-  const size_t begin = text.rfind('\n', extract.anchor) + 1;  // 0 if there is none
-  const size_t end = std::min(text.find('\n', extract.anchor), text.size());
-  return CleanText(text.substr(begin, end - begin), kMaxLine);
+  return scan;
 }
 
 // "?" or "--batch_size=?"
@@ -125,8 +109,9 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
   proto::RecordReport* const report = &made->report;
   if (stop_.received()) return absl::CancelledError("interrupted");
   proto::ScriptRow row = ScriptRowOf(*report);
-  if (!row.fits() && row.ooms() == 0) {
-    report->set_refusal(RefusalIn(options.output));
+  if (!row.fits()) {
+    LogScan printed = ScanOf(options.output);
+    AddRefusals(&printed, &*report);
     row = ScriptRowOf(*report);
   }
   const std::string value = run.name.empty() ? "" : StrCat(" (", run.name, ")");

@@ -1,13 +1,13 @@
 #include "record/child.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 
@@ -33,9 +33,14 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// Sends standard output, and standard error of a file, where `output` says. Runs in the child.
+// Sends standard output and standard error to the listener, if one listens, else standard output,
+// and standard error of a file, where `output` says. Runs in the child.
 // Returns false with errno set on failure.
-bool Redirect(const std::string& output) {
+bool Redirect(const std::string& output, const Listener& listener) {
+  if (listener.output() >= 0) {
+    return dup2(listener.output(), STDOUT_FILENO) >= 0 &&
+           dup2(listener.error(), STDERR_FILENO) >= 0;
+  }
   if (output.empty()) return true;
   if (output == "-") return dup2(STDERR_FILENO, STDOUT_FILENO) >= 0;
   const int file = open(output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
@@ -52,6 +57,13 @@ absl::StatusOr<Child> Child::Start(const ChildOptions& options) {
   int problem[2];
   if (pipe2(problem, O_CLOEXEC) != 0) {
     return absl::InternalError(StrCat("cannot make a pipe: ", std::strerror(errno)));
+  }
+  const bool is_file = !options.output.empty() && options.output != "-";
+  auto listener = std::make_unique<Listener>(is_file ? nullptr : options.heard);
+  if (const absl::Status opened =
+          listener->Open(options.output == "-" ? STDERR_FILENO : STDOUT_FILENO);
+      !opened.ok()) {
+    return opened;
   }
   const pid_t parent = getpid();
   const pid_t pid = fork();
@@ -71,12 +83,13 @@ absl::StatusOr<Child> Child::Start(const ChildOptions& options) {
     // If this process is killed, so that it can pass nothing on, the script is asked to end.
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(127);
-    if (Redirect(options.output)) execvpe(words[0], words.data(), variables.data());
+    if (Redirect(options.output, *listener)) execvpe(words[0], words.data(), variables.data());
     const int error = errno;
     [[maybe_unused]] const ssize_t told = write(problem[1], &error, sizeof(error));
     _exit(127);
   }
   close(problem[1]);
+  listener->CloseEnds();
   int error = 0;
   ssize_t got = 0;
   do {
@@ -88,7 +101,7 @@ absl::StatusOr<Child> Child::Start(const ChildOptions& options) {
     return absl::InvalidArgumentError(
         StrCat("cannot start ", options.words[0], ": ", std::strerror(error)));
   }
-  return Child(pid);
+  return Child(pid, std::move(listener));
 }
 
 Child::~Child() {
@@ -99,8 +112,10 @@ Child::~Child() {
 }
 
 std::optional<int> Child::Wait(int milliseconds) {
+  using std::chrono::steady_clock;
   constexpr int kStep = 20;
-  for (int waited = 0;; waited += kStep) {
+  const auto end = steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  while (true) {
     int status = 0;
     const pid_t ended = waitpid(pid_, &status, WNOHANG);
     if (ended == pid_) {
@@ -111,8 +126,8 @@ std::optional<int> Child::Wait(int milliseconds) {
       pid_ = -1;
       return 127;
     }
-    if (waited >= milliseconds) return std::nullopt;
-    poll(nullptr, 0, kStep);
+    if (steady_clock::now() >= end) return std::nullopt;
+    listener_->PassOn(kStep);
   }
 }
 

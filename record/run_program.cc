@@ -12,7 +12,6 @@
 #include <map>
 #include <optional>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -216,12 +215,12 @@ std::vector<std::string> Unwritten(const std::string& folder, const std::string&
 
 // Waits for processes that are writing their recordings although the script has ended: a signal to
 // a whole job ends them all at once, and a server's processes have more to write than its main one.
-void WaitForWriters(const std::string& folder) {
+void WaitForWriters(const std::string& folder, Child* child) {
   constexpr int kSteps = 300;  // of 100 ms
   for (int step = 0; step < kSteps; ++step) {
     const std::vector<std::string> writing = Unwritten(folder, ".pickle");
     if (std::none_of(writing.begin(), writing.end(), Runs)) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    child->PassOn(100);
   }
 }
 
@@ -273,11 +272,13 @@ absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options) {
   start.environment = Environment(options, *folders, folder->path());
   start.fixed_addresses = !options.aslr;
   start.output = options.output;
+  start.heard = options.heard;
   absl::StatusOr<Child> child = Child::Start(start);
   if (!child.ok()) return child.status();
   const auto began = std::chrono::steady_clock::now();
   WaitFor(&*child, folder->path(), options, &report);
-  WaitForWriters(folder->path());
+  WaitForWriters(folder->path(), &*child);
+  child->PassOn(0);
   report.set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
 

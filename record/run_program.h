@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -48,6 +49,8 @@ struct RecordOptions {
   // The script is stopped by SIGTERM once it has printed this; "": it ends by itself. Requires a
   // file as `output`.
   std::string until;
+  // Hears what the script prints, unless `output` is a file. May be null.
+  std::function<void(std::string_view)> heard;
   std::map<std::string, std::string> environment;  // in addition to ours
   // Called every half second with the progress so far; returns the signal to send to the script, or
   // 0 for none. The same signal is sent once. May be null.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "report/words/record_faults.h"
 #include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
@@ -34,9 +35,7 @@ proto::ScriptRow ScriptRowOf(const proto::RecordReport& report) {
   proto::ScriptRow row;
   row.set_seconds(report.seconds());
   row.set_spare(std::numeric_limits<int64_t>::max());
-  bool failed = false;
   for (const proto::RecordedProcess& process : report.processes()) {
-    failed = failed || !process.error().empty();
     if (!process.error().empty() && row.error().empty()) {
       row.set_error(process.error());
       row.set_error_text(process.error_text());
@@ -52,8 +51,7 @@ proto::ScriptRow ScriptRowOf(const proto::RecordReport& report) {
   }
   if (report.processes().empty()) row.set_spare(0);
   row.set_refusal(report.refusal());
-  row.set_fits(row.ooms() == 0 && row.refusal().empty() &&
-               (!report.stopped_by().empty() || (!failed && report.exit_status() == 0)));
+  row.set_fits(EndOf(report) <= RunEnd::kStopped);
   return row;
 }
 

@@ -9,10 +9,12 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "report/words/lines.h"
+#include "report/words/record_faults.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "trace/value/bounded.h"
@@ -33,27 +35,50 @@ std::string CardText(const proto::RecordedProcess& process) {
   return StrCat(CleanText(process.cards(0).name()), process.has_card() ? " (simulated)" : "");
 }
 
-std::string Verdict(const proto::RecordReport& report, const proto::RecordedProcess& process) {
-  if (process.ooms() > 0) {
-    return StrCat("OUT OF MEMORY ", FormatCount(process.ooms(), "time"),
-                  process.error().empty() ? ", and the script continued" : "");
+// Returns what a part of a run took, of which the rest may take more.
+std::string UpToThere(const proto::RecordedProcess& process) {
+  int64_t reserved = 0, left = INT64_MAX;
+  for (const proto::RecordedCard& card : process.cards()) {
+    reserved = std::max(reserved, card.peak_reserved());
+    left = std::min(left, card.spare());
   }
-  if (!process.error().empty()) {
-    const bool took_any =
-        std::any_of(process.cards().begin(), process.cards().end(),
-                    [](const proto::RecordedCard& card) { return card.peak_reserved() > 0; });
-    return StrCat(
-        took_any ? "it fits up to where it stopped" : "it failed before it allocated any memory",
-        ": ", CleanText(process.error()));
+  if (reserved == 0) return " before it allocated any memory";
+  return StrCat("; up to there it reserved ", FormatSize(reserved), ", with ", FormatSize(left),
+                " left, and the whole run may need more");
+}
+
+std::string Verdict(const proto::RecordReport& report, const proto::RecordedProcess& process) {
+  const std::string status = StrCat("the script ended with status ", report.exit_status());
+  switch (EndOf(report, process)) {
+    case RunEnd::kRanOut: {
+      const bool is_its_end =
+          !process.refusal().empty() || absl::StrContains(process.error(), "OutOfMemoryError");
+      return StrCat("OUT OF MEMORY ", FormatCount(process.ooms(), "time"),
+                    is_its_end ? std::string()
+                    : !process.error().empty()
+                        ? StrCat(", and the script continued until ", CleanText(process.error()))
+                    : report.exit_status() != 0 ? StrCat(", and ", status)
+                                                : ", and the script continued");
+    }
+    case RunEnd::kRefused:
+      return StrCat("NOT ENOUGH MEMORY: ",
+                    CleanText(process.refusal().empty() ? report.refusal() : process.refusal()));
+    case RunEnd::kFailed:
+      return StrCat(process.error().empty()
+                        ? status
+                        : StrCat("stopped by an error, ", CleanText(process.error())),
+                    UpToThere(process));
+    case RunEnd::kStopped:
+      return StrCat("stopped by ",
+                    process.stopped_after_steps() > 0 ? std::string("--steps")
+                                                      : CleanText(report.stopped_by()),
+                    UpToThere(process));
+    case RunEnd::kWhole: break;
   }
   if (process.cards().empty()) return "it ran";
   int64_t spare = INT64_MAX;
   for (const proto::RecordedCard& card : process.cards()) spare = std::min(spare, card.spare());
-  const std::string_view by = process.stopped_after_steps() > 0
-                                  ? std::string_view("--steps")
-                                  : std::string_view(report.stopped_by());
-  const std::string until = by.empty() ? "" : StrCat(" up to where ", by, " stopped it");
-  return StrCat("it fits", until, ", ", FormatSize(spare), " to spare");
+  return StrCat("it fits, ", FormatSize(spare), " to spare");
 }
 
 using OutsideRows = google::protobuf::RepeatedPtrField<proto::ImaginedCard::Outside>;
@@ -355,11 +380,14 @@ void AppendShared(const proto::RecordReport& report, Text* text) {
   for (const auto& [name, shared] : cards) {
     if (shared.processes < 2) continue;
     const bool fits = shared.taken <= shared.capacity;
+    const bool is_whole = EndOf(report) == RunEnd::kWhole;
     text->Add({"",
                StrCat("device ", CleanText(name), " has ", FormatCount(shared.processes),
                       " processes, each recorded as if it were alone; together they need at most ",
                       FormatSize(shared.taken), " including a CUDA context each, ",
-                      fits ? "which fits" : "MORE THAN THE GPU HAS", "."),
+                      fits ? is_whole ? "which fits" : "and the whole run may need more"
+                           : "MORE THAN THE GPU HAS",
+                      "."),
                fits ? Tone::kAnswer : Tone::kBadAnswer});
   }
 }
@@ -379,7 +407,7 @@ Text RenderRecord(const proto::RecordReport& report) {
   for (const proto::RecordedProcess& process : report.processes()) {
     answer.Add({CleanText(process.name()),
                 StrCat(program, " on ", CardText(process), ": ", Verdict(report, process), "."),
-                process.ooms() == 0 && process.error().empty() ? Tone::kAnswer : Tone::kBadAnswer});
+                EndOf(report, process) <= RunEnd::kStopped ? Tone::kAnswer : Tone::kBadAnswer});
     AppendGenerations(process, &text);
     AppendDiagnoses(process, &text);
     AppendCards(process, &text);

@@ -1,5 +1,6 @@
 #include "report/words/record_faults.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -37,7 +38,33 @@ std::string ErrorOf(std::string_view error, std::string_view text, std::string_v
                 line.empty() ? "" : StrCat(" (", line, ")"));
 }
 
+RunEnd EndOf(const proto::RecordReport& report, const proto::RecordedProcess& process) {
+  if (process.ooms() > 0) return RunEnd::kRanOut;
+  if (!process.refusal().empty()) return RunEnd::kRefused;
+  if (!report.stopped_by().empty()) return RunEnd::kStopped;  // whatever that raised
+  if (!process.error().empty()) return RunEnd::kFailed;
+  if (process.stopped_after_steps() > 0) return RunEnd::kStopped;
+  const auto& all = report.processes();
+  const bool is_of_another = std::any_of(all.begin(), all.end(), [](const auto& other) {
+    return !other.error().empty() || other.ooms() > 0;
+  });
+  if (!report.refusal().empty() && !is_of_another) return RunEnd::kRefused;
+  return report.exit_status() == 0 && !is_of_another ? RunEnd::kWhole : RunEnd::kFailed;
+}
+
+RunEnd EndOf(const proto::RecordReport& report) {
+  RunEnd end = !report.refusal().empty()      ? RunEnd::kRefused
+               : !report.stopped_by().empty() ? RunEnd::kStopped
+               : report.exit_status() != 0    ? RunEnd::kFailed
+                                              : RunEnd::kWhole;
+  for (const proto::RecordedProcess& process : report.processes()) {
+    end = std::max(end, EndOf(report, process));
+  }
+  return end;
+}
+
 void FindRecordFaults(proto::RecordReport* report) {
+  report->set_is_lower_bound(EndOf(*report) != RunEnd::kWhole);
   for (std::string& fault : *report->mutable_faults())
     fault = CleanText(fault);  // a process's words
   for (const proto::RecordedProcess& process : report->processes()) {
@@ -57,6 +84,12 @@ void FindRecordFaults(proto::RecordReport* report) {
             StrCat(name, "device ", replay.device(), ": ", CleanText(replay.sentence())));
       }
     }
+  }
+  const auto& all = report->processes();
+  if (!report->refusal().empty() && std::none_of(all.begin(), all.end(), [](const auto& process) {
+        return !process.refusal().empty();
+      })) {
+    report->add_faults(StrCat("memory is too little: ", CleanText(report->refusal())));
   }
   if (report->exit_status() == 0 || !report->faults().empty()) return;
   const char* when = report->processes().empty() ? " before it allocated GPU memory" : "";

@@ -13,8 +13,21 @@ namespace memreplay {
 // empty and of which the first line is taken, and the place of the line that raised it, or "".
 std::string ErrorOf(std::string_view error, std::string_view text, std::string_view place);
 
+// How a run of a script ended.
+enum class RunEnd {
+  kWhole,  // by itself, and memory did not run out: the only end of which one may say that it fits
+  kStopped,  // where it was told to: --steps, --until, a signal
+  kFailed,   // by an error that is not about memory of the GPU
+  kRefused,  // by one that is, although no request of PyTorch's was refused
+  kRanOut,   // however it ended: memory ran out
+};
+
+// Return how a run ended, and how it did for one of its processes.
+RunEnd EndOf(const proto::RecordReport& report);
+RunEnd EndOf(const proto::RecordReport& report, const proto::RecordedProcess& process);
+
 // Adds to `faults` what the rest of the report shows: a script that failed, memory that ran out, a
-// replay that differs.
+// replay that differs. Sets `is_lower_bound`.
 void FindRecordFaults(proto::RecordReport* report);
 
 }  // namespace memreplay

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pickle
+import pty
 import shutil
 import signal
 import stat
@@ -110,6 +111,51 @@ class RecordCommandTest(Case):
         self.assertIn("\n  1. Use less memory", answer)
         self.assertNotIn("_record_memory_history", answer)  # it is recorded already
 
+    def test_what_failed_does_not_fit(self):
+        """A script that ends by an error about memory does not fit, raised or printed; another error says
+        nothing of what would have followed."""
+        refused = "ValueError: No available memory for the cache blocks"
+        for way, text in (("raised", refused), ("printed", refused), ("child", refused),
+                          ("other", "stopped by an error, KeyError; up to there"), ("status", "ended with status 1")):
+            answer = self.answer([], "refuses.py", way, status=1)
+            self.assertIn(f"NOT ENOUGH MEMORY: {text}" if text is refused else text, answer, way)
+            self.assertNotIn("it fits", answer, way)
+            self.assertNotIn("to spare", answer, way)
+            run = self.record("refuses.py", way, name=way)
+            self.assertEqual((run.status, refused in run.answer["refusal"], run.answer["is_lower_bound"]),
+                             (1, text is refused, True), way)
+        for way in ("caught", "whole"):
+            answer = self.answer(["--capacity", "2GiB"], "refuses.py", way, status=1 if way == "caught" else 0)
+            self.assertIn("OUT OF MEMORY 1 time, and the script continued." if way == "caught" else "it fits, ", answer)
+            self.assertNotIn("To learn more, record", answer)
+        done = subprocess.run([Setting.memreplay, "advise", "--card", "rtx-4090", "--no-cache", "--python",
+                               Setting.python, "--", *program("refuses.py", "printed")],
+                              capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertIn(f"memory is too little: {refused}", done.stderr)
+
+    def test_what_a_script_prints_is_passed_on(self):
+        """It is passed on in its order and to its place, and a script on a terminal has one."""
+        command = [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090",
+                   *program("refuses.py", "prints")]
+        apart = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(apart.stdout.partition("\n")[0], "out False")
+        self.assertIn("err False\n", apart.stderr)
+        together = subprocess.run(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  timeout=300, check=False)
+        self.assertTrue(together.stdout.startswith("out False\nerr False\n"), together.stdout)
+        ours, its = pty.openpty()
+        with subprocess.Popen(command, cwd=self.folder, stdout=its, stderr=its) as process:
+            os.close(its)
+            shown = b""
+            with contextlib.suppress(OSError):  # the terminal is closed
+                while piece := os.read(ours, 1 << 16):
+                    shown += piece
+        os.close(ours)
+        self.assertEqual(process.returncode, 0, shown)
+        self.assertIn(b"out True\r\n", shown)
+        self.assertIn(b"err True\r\n", shown)
+
     def test_steps(self):
         """A script without an end is ended where an optimizer begins one step more; inner steps are not counted."""
         run = self.record("endless.py", flags=["--steps", "3"])
@@ -124,7 +170,8 @@ class RecordCommandTest(Case):
         self.assertLess(len(ended), len(four))
         self.assertEqual(four[:len(ended)], ended)
         self.assertEqual(self.record("endless.py", "3", flags=["--steps", "3"]).process["stopped_after_steps"], 0)
-        self.assertIn(" it fits up to where --steps stopped it, ", self.answer(["--steps", "1"], "endless.py"))
+        self.assertRegex(self.answer(["--steps", "1"], "endless.py"), " stopped by --steps; up to there it reserved .*"
+                                                                      " left, and the whole run may need more")
 
     def test_pools_that_are_gone(self):
         if older_than("2.5"):

@@ -150,7 +150,62 @@ TEST(RenderRecord, SaysThatItWasStopped) {
   proto::RecordReport report = SampleRecord();
   report.set_stopped_by("SIGTERM");
   EXPECT_TRUE(absl::StrContains(RenderRecord(report).text,
-                                ": it fits up to where SIGTERM stopped it, 12.0 GiB to spare.\n"));
+                                ": stopped by SIGTERM; up to there it reserved 3.00 GiB, with 12.0 "
+                                "GiB left, and the whole run may need more.\n"));
+  report.clear_stopped_by();
+  report.mutable_processes(0)->set_stopped_after_steps(2);
+  EXPECT_TRUE(absl::StrContains(RenderRecord(report).text, ": stopped by --steps; up to there"));
+}
+
+// Only a script that ran to its end, and of which memory did not run out, fits.
+TEST(RenderRecord, WhatFailedDoesNotFit) {
+  const auto verdict = [](proto::RecordReport report) {
+    FindRecordFaults(&report);
+    EXPECT_TRUE(report.is_lower_bound());
+    EXPECT_FALSE(report.faults().empty());
+    const std::string text = RenderRecord(report).text;
+    EXPECT_FALSE(absl::StrContains(text, ": it fits")) << text;
+    EXPECT_FALSE(absl::StrContains(text, "to spare")) << text;
+    return text.substr(0, text.find('\n'));
+  };
+  const std::string begin = "train.py --batch_size=8 on NVIDIA A (simulated): ";
+  const std::string up_to_there =
+      "; up to there it reserved 3.00 GiB, with 12.0 GiB left, and the whole run may need more.";
+  proto::RecordReport report = SampleRecord();
+  report.set_exit_status(1);
+  EXPECT_EQ(verdict(report), begin + "the script ended with status 1" + up_to_there);
+  report.set_refusal("No available memory for the cache blocks");
+  EXPECT_EQ(verdict(report),
+            begin + "NOT ENOUGH MEMORY: No available memory for the cache blocks.");
+  report.clear_refusal();
+  report.mutable_processes(0)->set_error("KeyError");
+  EXPECT_EQ(verdict(report), begin + "stopped by an error, KeyError" + up_to_there);
+  report.mutable_processes(0)->set_refusal("ValueError: No available memory");
+  EXPECT_EQ(verdict(report), begin + "NOT ENOUGH MEMORY: ValueError: No available memory.");
+  report.mutable_processes(0)->clear_refusal();
+  report.mutable_processes(0)->set_ooms(1);
+  EXPECT_EQ(verdict(report),
+            begin + "OUT OF MEMORY 1 time, and the script continued until KeyError.");
+  report.mutable_processes(0)->clear_error();
+  EXPECT_EQ(verdict(report), begin + "OUT OF MEMORY 1 time, and the script ended with status 1.");
+}
+
+// A rank that was well is no rank of which the whole run is known.
+TEST(RenderRecord, WhereOneRankFailsNoneFits) {
+  proto::RecordReport report = SampleRecord();
+  report.mutable_processes(0)->set_name("rank 0");
+  *report.add_processes() = report.processes(0);
+  report.mutable_processes(1)->set_name("rank 1");
+  report.mutable_processes(1)->set_error("ValueError");
+  report.mutable_processes(1)->set_refusal("ValueError: No available memory");
+  report.set_refusal("ValueError: No available memory");
+  report.set_exit_status(1);
+  const std::string text = RenderRecord(report).text;
+  EXPECT_TRUE(absl::StrContains(text,
+                                "rank 1: train.py --batch_size=8 on NVIDIA A (simulated): NOT "
+                                "ENOUGH MEMORY: ValueError: No available memory.\n"))
+      << text;
+  EXPECT_FALSE(absl::StrContains(text, "it fits")) << text;
 }
 
 TEST(RenderRecord, ListsWhereGraphsBreakAndWhatWasCompiledAgain) {

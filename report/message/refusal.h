@@ -1,0 +1,18 @@
+// Finds out whether a script ended because memory was too little, by its own words.
+#ifndef MEMREPLAY_REPORT_MESSAGE_REFUSAL_H_
+#define MEMREPLAY_REPORT_MESSAGE_REFUSAL_H_
+
+#include "proto/record.pb.h"
+#include "report/message/log_scan.h"
+
+namespace memreplay {
+
+// Sets the `refusal` of a report and of its processes: the error about GPU memory that ended a
+// process or, if the script failed without a request of PyTorch's being refused, the line that it
+// printed about that. A server measures memory and ends itself before any request fails. `printed`
+// was fed what the script printed.
+void AddRefusals(LogScan* printed, proto::RecordReport* report);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_MESSAGE_REFUSAL_H_
