@@ -144,7 +144,7 @@ std::vector<absl::StatusOr<ScriptRunner::Answer>> ScriptRunner::RunEach(
   const absl::StatusOr<TemporaryFolder> root =
       error ? absl::InvalidArgumentError(
                   StrCat("there is no folder for temporary files (TMPDIR): ", error.message()))
-            : TemporaryFolder::Make(temporary.string());
+            : TemporaryFolder::Make(temporary.string(), "memreplay");
   if (!root.ok()) {
     std::fill(answers.begin(), answers.end(), root.status());
     return answers;

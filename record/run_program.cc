@@ -261,7 +261,8 @@ absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options) {
   if (const absl::Status status = CheckPlace(place); !status.ok()) return status;
   const absl::StatusOr<RecordFolders> folders = UnpackRecordFiles();
   if (!folders.ok()) return folders.status();
-  absl::StatusOr<TemporaryFolder> folder = TemporaryFolder::Make(FolderBeside(place.out));
+  absl::StatusOr<TemporaryFolder> folder =
+      TemporaryFolder::Make(FolderBeside(place.out), fs::path(place.out).filename().string());
   if (!folder.ok()) return folder.status();
   proto::RecordReport report;
   report.set_command("record");

@@ -6,12 +6,14 @@
 #include <filesystem>
 #include <system_error>
 
+#include "trace/bytes/output_file.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 
-absl::StatusOr<TemporaryFolder> TemporaryFolder::Make(const std::string& folder) {
-  std::string path = StrCat(folder, "/.memreplay-XXXXXX");
+absl::StatusOr<TemporaryFolder> TemporaryFolder::Make(const std::string& folder,
+                                                      std::string_view name) {
+  std::string path = StrCat(folder, "/", FileName(name, ".XXXXXX"));
   if (mkdtemp(path.data()) == nullptr) {
     return absl::InvalidArgumentError(StrCat(folder, ": cannot write: ", std::strerror(errno)));
   }

@@ -3,6 +3,7 @@
 #define MEMREPLAY_RECORD_TEMPORARY_FOLDER_H_
 
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -12,8 +13,8 @@ namespace memreplay {
 // A folder that is removed with its content on destruction.
 class TemporaryFolder {
  public:
-  // Makes FOLDER/.memreplay-XXXXXX. Error: InvalidArgument if it cannot be made.
-  static absl::StatusOr<TemporaryFolder> Make(const std::string& folder);
+  // Makes FOLDER/NAME.XXXXXX. Error: InvalidArgument if it cannot be made.
+  static absl::StatusOr<TemporaryFolder> Make(const std::string& folder, std::string_view name);
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, "")) {}
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;
   ~TemporaryFolder();

@@ -293,14 +293,15 @@ class RecordCommandTest(Case):
 
     def write(self, *words, out=None, flags=(), status=0, **more):
         """Runs the command in the test's folder, where the script leaves the file `ran`. Returns what it printed."""
+        folders = [entry.name for entry in os.scandir(self.folder) if entry.is_dir()]
         code = "open('ran', 'w'); import torch; torch.zeros(5, device='cuda'); print('said')"
         done = subprocess.run(
             [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090",
              *(["-o", out] if out else []), *flags, "--", *(words or ["-c", code])],
             cwd=self.folder, capture_output=True, timeout=300, check=False, **more)
         self.assertEqual(done.returncode, status, done.stderr)
-        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith(".memreplay")] if status == 0
-                         else [], [])
+        if status == 0:  # nothing is left of where the recording was kept
+            self.assertEqual([entry.name for entry in os.scandir(self.folder) if entry.is_dir()], folders)
         return done
 
     def refused(self, why, *words, **more):
