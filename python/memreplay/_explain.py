@@ -57,10 +57,10 @@ def explain(error: Union[str, bytes, BaseException]) -> Explanation:
 
 def tell(error: BaseException) -> None:
     """Prints the explanation of an error about memory on stderr, and nothing for other errors. Raises nothing."""
-    if not (isinstance(error, MemoryError) or "memory" in f"{type(error).__name__} {error}".lower()
-            or "ALLOC_FAILED" in str(error)):
-        return
     try:
+        if not (isinstance(error, MemoryError) or "memory" in f"{type(error).__name__} {error}".lower()
+                or "ALLOC_FAILED" in str(error)):
+            return
         print(f"memreplay: {explain(error)}", file=sys.stderr)
     except Exception:  # the script's own error is what counts
         pass

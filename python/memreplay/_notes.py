@@ -6,8 +6,11 @@ A note makes no event. Its place is the number of allocations and frees that PyT
 (torch.cuda.memory_stats(): "allocation.all.allocated" and "freed"), which is a position in the recording. The notes are
 written under one key of the snapshot, KEY, which PyTorch's own tools ignore (docs/formats.md).
 
+A note changes nothing that a script does: it runs no method that a class of the script may have overridden, and where
+something fails all the same, _lost.py keeps the reason.
+
 `memreplay record` puts this file into the processes that it starts, and memreplay.recording() uses it from the package,
-so it imports nothing of either.
+so it imports nothing of either but _lost.py, which both have.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ import sys
 import threading
 import weakref
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+
+from ._lost import fields_of, name_of, quietly
 
 KEY = "memreplay"
 VERSION = 1
@@ -39,18 +44,58 @@ _NO_MEMORY = (RuntimeError, AttributeError, NotImplementedError, TypeError)  # w
 
 def tensors(value: Any, tensor: type, depth: int = 0) -> Iterator[Any]:
     """Yields the tensors in tuples, lists, dicts and dataclasses."""
-    if isinstance(value, tensor):
+    kind = type(value)
+    if issubclass(kind, tensor):
         yield value
     elif depth < _MAX_DEPTH:
         inside: Any = ()
-        if isinstance(value, dict):
-            inside = value.values()
-        elif isinstance(value, (tuple, list)):
-            inside = value
-        elif hasattr(type(value), "__dataclass_fields__"):
-            inside = vars(value).values()
+        if issubclass(kind, dict):
+            inside = dict.values(value)
+        elif issubclass(kind, (tuple, list)):
+            inside = (tuple if issubclass(kind, tuple) else list).__iter__(value)
+        elif hasattr(kind, "__dataclass_fields__"):
+            inside = [_field(value, name) for name in kind.__dataclass_fields__]
         for one in inside:
             yield from tensors(one, tensor, depth + 1)
+
+
+def _field(value: Any, name: str) -> Any:
+    try:
+        return object.__getattribute__(value, name)
+    except AttributeError:  # it is not set
+        return None
+
+
+def entries(module: Any, field: str) -> List[Tuple[str, Any]]:
+    """Returns the names and values of a module's `field`: "_modules", "_parameters" or "_buffers"."""
+    found = fields_of(module).get(field, {})
+    is_scripted = issubclass(type(found), sys.modules["torch.jit._script"].OrderedDictWrapper)
+    items = found.items() if is_scripted else dict.items(found)
+    return [(name, value) for name, value in items if value is not None]
+
+
+def modules_of(module: Any) -> Iterator[Tuple[str, Any]]:
+    """Yields what named_modules() of torch.nn.Module does."""
+    seen: Set[int] = set()
+    waiting = [("", module)]
+    while waiting:
+        path, found = waiting.pop()
+        if id(found) not in seen:
+            seen.add(id(found))
+            yield path, found
+            at = path + "." if path else ""
+            waiting += [(at + name, child) for name, child in reversed(entries(found, "_modules"))]
+
+
+def parameters_of(module: Any) -> List[Any]:
+    """Returns what parameters() of torch.nn.Module yields."""
+    found = {id(each): each for _, inner in modules_of(module) for _, each in entries(inner, "_parameters")}
+    return list(found.values())
+
+
+def _local(tensor: Any) -> Any:
+    """Returns the own part of a DTensor, and any other tensor itself."""
+    return tensor._local_tensor if hasattr(type(tensor), "_local_tensor") else tensor
 
 
 def settings_at_start(torch: Any) -> str:
@@ -78,11 +123,14 @@ class _Engine:
         return getattr(self._engine, name)
 
     def run_backward(self, *args: Any, **kwargs: Any) -> Any:
-        self._notes._begin_backward(args)
+        notes = self._notes
+        notes._begin_backward(args)
+        notes._backward += 1
         try:
             return self._engine.run_backward(*args, **kwargs)
         finally:
-            self._notes._end_backward()
+            notes._backward -= 1
+            notes._end_backward()
 
 
 class Notes:
@@ -184,17 +232,21 @@ class Notes:
         own = vars(context).get("__call__")  # some releases inherit it
 
         def call(this: Any, function: Any) -> Any:
-            is_module = isinstance(getattr(function, "__self__", function), self.torch.nn.Module)
-            self._is_compiled.add("module" if is_module else "function")
-            self._leave_modules()
-            if not is_module:
-                self._leave_functions()
+            self._leave_to_compiler(function)
             return own(this, function) if own is not None else \
                 super(context, this).__call__(function)  # type: ignore[misc]
 
         context.__call__ = call
         self._undo_watching = lambda: \
             setattr(context, "__call__", own) if own is not None else delattr(context, "__call__")
+
+    @quietly("where torch.compile begins")
+    def _leave_to_compiler(self, function: Any) -> None:
+        is_module = issubclass(type(getattr(function, "__self__", function)), self.torch.nn.Module)
+        self._is_compiled.add("module" if is_module else "function")
+        self._leave_modules()
+        if not is_module:
+            self._leave_functions()
 
     # Settings.
 
@@ -220,6 +272,10 @@ class Notes:
         @functools.wraps(make)
         def noted(*args: Any, **kwargs: Any) -> None:
             make(*args, **kwargs)
+            note(args, kwargs)
+
+        @quietly("the options of a MemPool")
+        def note(args: Any, kwargs: Any) -> None:
             given = known.bind(*args, **kwargs).arguments
             options = ",".join(name for name in _POOL_OPTIONS if given.get(name))
             if options:
@@ -239,8 +295,6 @@ class Notes:
     def _noting(self, setter: Callable[[str], Any]) -> Callable[[str], Any]:
         @functools.wraps(setter)
         def noted(settings: str) -> Any:
-            if not self._settings:
-                self._settings.append(settings_at_start(self.torch))
             try:
                 return setter(settings)  # what it refuses, it may apply in part
             finally:
@@ -256,6 +310,7 @@ class Notes:
             return done
         return noted
 
+    @quietly("a share of the GPU that the script chose")
     def _note_fraction(self, device: int, fraction: float) -> None:
         self._places[device] = self._place(device)
         text = self._names.setdefault(repr(fraction), len(self._names))
@@ -271,7 +326,10 @@ class Notes:
             if fraction_of(device) < 1:
                 self._note_fraction(device, fraction_of(device))
 
+    @quietly("the allocator's settings that the script chose")
     def _note_settings(self, settings: str) -> None:
+        if not self._settings:
+            self._settings.append(settings_at_start(self.torch))
         if not self._ready():
             self._settings.append(settings)
             return
@@ -307,12 +365,12 @@ class Notes:
 
     def _note_tensor(self, kind: str, name: str, tensor: Any) -> None:
         """Notes what the storage of a tensor is, at the place of the last note."""
-        tensor = getattr(tensor, "_local_tensor", tensor)  # a DTensor's own part
+        of, tensor = self.torch.Tensor, _local(tensor)  # a class of the script's may have other methods
         try:
-            if not tensor.is_cuda:
+            if not of.is_cuda.__get__(tensor):
                 return
-            address = tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
-            device = tensor.get_device()
+            address = of.data_ptr(tensor) - of.storage_offset(tensor) * of.element_size(tensor)
+            device = of.get_device(tensor)
         except _NO_MEMORY:
             return
         if address <= 0:
@@ -322,9 +380,16 @@ class Notes:
             place = self._places[device] = self._place(device)
         self._rows.append((device, _NUMBER[kind], place, self._names.setdefault(name, len(self._names)), address))
 
+    def _note_gradient(self, name: str, tensor: Any) -> None:
+        of = self.torch.Tensor
+        if of.is_leaf.__get__(tensor) or of.retains_grad.__get__(tensor):  # PyTorch warns of other reads
+            gradient = of.grad.__get__(tensor)
+            if gradient is not None:
+                self._note_tensor("gradient", name, gradient)
+
     def _note_if_moved(self, kind: str, key: Tuple[int, str], name: str, tensor: Any) -> None:
         try:
-            address = getattr(tensor, "_local_tensor", tensor).data_ptr()
+            address = self.torch.Tensor.data_ptr(_local(tensor))
         except _NO_MEMORY:
             return
         if self._known.get(key) != address:
@@ -333,25 +398,34 @@ class Notes:
 
     # Modules.
 
+    @quietly("where a module begins")
     def _before_module(self, module: Any, args: Any) -> None:
         if not self._ready() or (self._backward == 0 and threading.get_ident() != self._thread):
             return
         self._close_left(module)
         row = len(self._rows)
         if self._open or self._backward > 0:
-            self._note("module", self._paths.get(id(module)) or type(module).__name__)
+            self._note("module", self._paths.get(id(module)) or name_of(type(module)))
             self._open.append(_Open(module, False, row))
             return
         with self.torch._C.DisableTorchFunction():
             self._look_for_devices()
             self._places.clear()
-            self._note("forward" if self.torch.is_grad_enabled() else "evaluation", type(module).__name__)
+            self._note("forward" if self.torch.is_grad_enabled() else "evaluation", name_of(type(module)))
+            self._open.append(_Open(module, True, row))
             noted = len(self._rows)
             self._see_model(module)
-            for tensor in tensors(args, self.torch.Tensor):
-                self._note_tensor("input", "", tensor)
-            self._open.append(_Open(module, True, row if len(self._rows) == noted else -1))
+            self._note_tensors("input", args)
+            if len(self._rows) != noted:
+                self._open[-1].row = -1
 
+    @quietly("what a model takes or returns")
+    def _note_tensors(self, kind: str, value: Any) -> None:
+        for tensor in tensors(value, self.torch.Tensor):
+            is_loss = kind == "output" and self.torch.Tensor.dim(tensor) == 0
+            self._note_tensor("loss" if is_loss else kind, "", tensor)
+
+    @quietly("where a module ends")
     def _after_module(self, module: Any, args: Any, output: Any) -> None:
         if not self._open or (self._backward == 0 and threading.get_ident() != self._thread):
             return
@@ -361,8 +435,7 @@ class Notes:
                 self._close(position)
                 if opened.is_model:
                     with self.torch._C.DisableTorchFunction():
-                        for tensor in tensors(output, self.torch.Tensor):
-                            self._note_tensor("loss" if tensor.dim() == 0 else "output", "", tensor)
+                        self._note_tensors("output", output)
                 return
 
     def _close_left(self, module: Any) -> None:
@@ -395,31 +468,32 @@ class Notes:
                 self._places[device] = place
                 self._rows.append((device, _NUMBER["end"], place, 0, 0))
 
+    @quietly("the modules, parameters and buffers of a model")
     def _see_model(self, model: Any) -> None:
         """Notes the paths of a model's modules, and where its parameters and buffers lie."""
-        modules = list(model.named_modules())
+        modules = list(modules_of(model))
         known = self._models.get(id(model))
         if known is None or known[0]() is not model or known[1] != len(modules):
-            others = any(other() not in (None, model) for other, _ in self._models.values())
-            prefix = type(model).__name__ + "." if others else ""
+            own = name_of(type(model))
+            others = any(other() is not None and other() is not model for other, _ in self._models.values())
+            prefix = own + "." if others else ""
             for path, module in modules:
-                self._paths[id(module)] = prefix + path if path else type(model).__name__
+                self._paths[id(module)] = prefix + path if path else own
             self._models[id(model)] = (weakref.ref(model), len(modules))
         for path, module in modules:
             at = path + "." if path else ""
-            for name, parameter in module._parameters.items():
-                if parameter is not None:
-                    # A parameter that is tied to another module's keeps the name that it was first seen by.
-                    named = self._parameters.get(id(parameter))
-                    if named is None or named[0]() is not parameter or not named[1]:
-                        named = self._parameters[id(parameter)] = (weakref.ref(parameter), at + name)
-                    self._note_if_moved("parameter", (id(parameter), ""), named[1], parameter)
-            for name, buffer in module._buffers.items():
-                if buffer is not None:
-                    self._note_if_moved("buffer", (id(module), name), at + name, buffer)
+            for name, parameter in entries(module, "_parameters"):
+                # A parameter that is tied to another module's keeps the name that it was first seen by.
+                named = self._parameters.get(id(parameter))
+                if named is None or named[0]() is not parameter or not named[1]:
+                    named = self._parameters[id(parameter)] = (weakref.ref(parameter), at + name)
+                self._note_if_moved("parameter", (id(parameter), ""), named[1], parameter)
+            for name, buffer in entries(module, "_buffers"):
+                self._note_if_moved("buffer", (id(module), name), at + name, buffer)
 
     # Backward and the optimizer.
 
+    @quietly("where a backward pass begins")
     def _begin_backward(self, args: Any) -> None:
         if self._ready():
             with self.torch._C.DisableTorchFunction():
@@ -429,12 +503,10 @@ class Notes:
                     self._look_for_devices()
                 self._note("backward")
                 if self._backward == 0:
-                    for tensor in tensors(args[:1], self.torch.Tensor):
-                        self._note_tensor("loss", "", tensor)
-        self._backward += 1
+                    self._note_tensors("loss", args[:1])
 
+    @quietly("gradients after a backward pass")
     def _end_backward(self) -> None:
-        self._backward -= 1
         if self._ready():
             with self.torch._C.DisableTorchFunction():
                 self._note("end")
@@ -443,35 +515,39 @@ class Notes:
                         parameter = reference()
                         if parameter is None:
                             del self._parameters[key]
-                        elif parameter.grad is not None:
-                            self._note_tensor("gradient", name, parameter.grad)
+                        else:
+                            self._note_gradient(name, parameter)
 
+    @quietly("where an optimizer's step begins")
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._ready():
             with self.torch._C.DisableTorchFunction():
-                self._note("optimizer", type(optimizer).__name__)
+                self._note("optimizer", name_of(type(optimizer)))
                 self._see_optimizer(optimizer)
 
+    @quietly("where an optimizer's step ends")
     def _after_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
         if self._ready():
             with self.torch._C.DisableTorchFunction():
                 self._note("end")
                 self._see_optimizer(optimizer)
 
+    @quietly("the parameters and the state of an optimizer")
     def _see_optimizer(self, optimizer: Any) -> None:
-        for group in optimizer.param_groups:
+        fields = fields_of(optimizer)
+        for group in fields.get("param_groups", ()):
             for parameter in group["params"]:
                 name = self._name_of(parameter)
                 self._note_if_moved("parameter", (id(parameter), ""), name, parameter)
-                if parameter.grad is not None:
-                    self._note_tensor("gradient", name, parameter.grad)
-        for parameter, state in optimizer.state.items():
-            if isinstance(state, dict):
+                self._note_gradient(name, parameter)
+        for parameter, state in list(dict.items(fields.get("state", {}))):
+            if issubclass(type(state), dict):
                 at = self._name_of(parameter)
-                for key, value in state.items():
+                for key, value in dict.items(state):
+                    word = str(key) if type(key) in (str, int) else name_of(type(key))
                     for tensor in tensors(value, self.torch.Tensor):
-                        self._note_if_moved("optimizer_state", (id(parameter), str(key)),
-                                            f"{at}.{key}" if at else str(key), tensor)
+                        self._note_if_moved("optimizer_state", (id(parameter), word),
+                                            f"{at}.{word}" if at else word, tensor)
 
     def _name_of(self, parameter: Any) -> str:
         """Returns the model's name for a parameter; "" if no model has run."""
@@ -480,25 +556,27 @@ class Notes:
 
     # The result.
 
+    @quietly("what exists at the end")
     def _see_all(self) -> None:
         """Notes everything that exists now, whether it was ever called or not."""
         module, optimizer = self.torch.nn.Module, self.torch.optim.Optimizer
         objects = gc.get_objects()
-        kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, (module, optimizer))}
-        for found in [each for each in objects if type(each) in kinds]:
-            try:
-                if issubclass(type(found), optimizer):
-                    self._see_optimizer(found)
-                    continue
-                for what, tensors in (("parameter", found._parameters), ("buffer", found._buffers)):
-                    for tensor in tensors.values():
-                        if tensor is not None:
-                            name = self._name_of(tensor) if what == "parameter" else ""
-                            self._note_tensor(what, name, tensor)
-                            if what == "parameter" and tensor.grad is not None:
-                                self._note_tensor("gradient", name, tensor.grad)
-            except (AttributeError, ReferenceError, RuntimeError):  # half made, or half gone
-                continue
+        kinds = {id(kind) for kind in {id(kind): kind for kind in map(type, objects)}.values()
+                 if issubclass(kind, (module, optimizer))}
+        for found in [each for each in objects if id(type(each)) in kinds]:
+            if issubclass(type(found), optimizer):
+                self._see_optimizer(found)
+            else:
+                self._see_module(found)
+
+    @quietly("the parameters and buffers of a module that exists at the end")
+    def _see_module(self, module: Any) -> None:
+        for _, parameter in entries(module, "_parameters"):
+            name = self._name_of(parameter)
+            self._note_tensor("parameter", name, parameter)
+            self._note_gradient(name, parameter)
+        for _, buffer in entries(module, "_buffers"):
+            self._note_tensor("buffer", "", buffer)
 
     def taken(self) -> Dict[str, Any]:
         """Returns what goes under KEY into a snapshot that was just taken: plain lists, one for each field."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import pathlib
-import warnings
 from typing import Optional, Union
 
-from memreplay import _recording
-from memreplay._recording import _check, _dump, _start, _stop
+from memreplay import _lost, _recording
+from memreplay._recording import _check, _dump, _start, _stop, _warn
 from memreplay._report_oom import report_oom
 
 _DEFAULT = pathlib.PurePath("oom.pickle")
@@ -27,10 +26,10 @@ def _observe(device: int, size: int, device_total: int, device_free: int) -> Non
     try:
         written = _dump(_path, _recording._blocks[-1] if _recording._blocks else None)
     except Exception as error:  # whatever it was, the script continues to its own error
-        warnings.warn(f"memreplay.on_oom: {_path} was not written: {error}", stacklevel=2)
+        _warn(f"memreplay.on_oom: {_path} was not written: {_lost.text_of(error)}")
         return
     if _failures <= _KNOWN:
-        report_oom(written)
+        _lost.quietly("why memory ran out")(report_oom)(written)
 
 
 def on_oom(path: Union[str, "os.PathLike[str]", None] = _DEFAULT, *, max_entries: Optional[int] = None,

@@ -12,7 +12,7 @@ import sys
 import warnings
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
-from memreplay import _notes, _on_import, _output
+from memreplay import _lost, _notes, _on_import, _output
 from memreplay._explain import tell
 from memreplay._report_oom import report_oom
 
@@ -37,6 +37,15 @@ def _rank() -> Optional[int]:
 def _named(path: pathlib.Path, part: str) -> pathlib.Path:
     """out.pickle -> out.PART.pickle"""
     return path.with_name(_output.file_name(path.stem, f".{part}{path.suffix}"))
+
+
+def _warn(text: str) -> None:
+    """Warns of what is missing in a recording. Raises nothing, even where warnings are errors."""
+    try:
+        warnings.warn(text, stacklevel=4)
+    except Exception:
+        with contextlib.suppress(Exception):
+            print(f"memreplay: {text}", file=sys.stderr or None)
 
 
 def _drop_own_frames(snapshot: Dict[str, Any]) -> None:
@@ -68,13 +77,22 @@ def _of_rank(path: pathlib.Path) -> pathlib.Path:
     return path if rank is None else _named(path, f"rank{rank}")
 
 
+@_lost.quietly("the file of a module")
+def _file_of(module: Any) -> Any:
+    return _lost.fields_of(module).get("__file__")
+
+
 def _check(path: Union[str, "os.PathLike[str]"], default: pathlib.PurePath = _DEFAULT) -> pathlib.Path:
     """Returns the path of snapshots. Errors: OSError if they cannot be written there, or would replace a script."""
-    sources = [file for file in (getattr(module, "__file__", None) for module in list(sys.modules.values()))
-               if isinstance(file, str)]
+    sources = [file for file in map(_file_of, list(sys.modules.values())) if isinstance(file, str)]
     found = pathlib.Path(path)
     _output.check(_of_rank(found), sources, _output.SNAPSHOT_MARK if path is default else None)
     return found
+
+
+@_lost.quietly("all notes")
+def _take_notes(snapshot: Dict[str, Any], notes: _notes.Notes) -> None:
+    snapshot[_notes.KEY] = notes.taken()
 
 
 def _dump(path: pathlib.Path, notes: Optional[_notes.Notes]) -> pathlib.Path:
@@ -85,7 +103,7 @@ def _dump(path: pathlib.Path, notes: Optional[_notes.Notes]) -> pathlib.Path:
     with _without_collection():  # what it frees would be counted in the notes and missing in the snapshot
         snapshot = torch.cuda.memory._snapshot()
         if notes is not None:
-            snapshot[_notes.KEY] = notes.taken()
+            _take_notes(snapshot, notes)
             _drop_own_frames(snapshot)
     snapshot["torch_version"] = str(torch.__version__)  # the last key: readers need not infer the release
     with _output.written(path) as file:
@@ -108,6 +126,18 @@ def _start(max_entries: Optional[int], stacks: str) -> None:
         wanted = {"enabled": True, "record_context": True, "trace_alloc_record_context": True,
                   "trace_alloc_max_entries": max_entries or 2**31 - 1, "record_context_cpp": stacks == "all"}
     call(**{name: found for name, found in wanted.items() if name in known and found is not None})
+
+
+@_lost.quietly("all notes")
+def _start_notes() -> Optional[_notes.Notes]:
+    """Starts notes, unless this release of PyTorch lacks what they are taken from."""
+    import torch
+
+    with contextlib.suppress(AttributeError):
+        notes = _notes.Notes(torch, _on_import.watch)
+        notes.start()
+        return notes
+    return None
 
 
 def _stop() -> None:
@@ -149,11 +179,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
     path = _check(path)
     torch.cuda.init()
     _start(max_entries, stacks)
-    notes: Optional[_notes.Notes] = None
-    with contextlib.suppress(AttributeError):  # a release of PyTorch that lacks what notes are taken from
-        started = _notes.Notes(torch, _on_import.watch)
-        started.start()
-        notes = started
+    notes: Optional[_notes.Notes] = _start_notes()
     _blocks.append(notes)
     is_on = True
     ran_out: Optional[pathlib.Path] = None  # what was written where memory ran out
@@ -162,7 +188,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
         try:
             return _dump(to, notes)
         except Exception as error:  # whatever it was, the recorded script continues
-            warnings.warn(f"memreplay.recording: {to} was not written: {error}", stacklevel=3)
+            _warn(f"memreplay.recording: {to} was not written: {_lost.text_of(error)}")
             return None
 
     def observe(device: int, size: int, device_total: int, device_free: int) -> None:
@@ -176,20 +202,22 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
         yield
     except BaseException as error:
         if ran_out is not None and type(error).__name__ == "OutOfMemoryError":
-            report_oom(ran_out)
+            _lost.quietly("why memory ran out")(report_oom)(ran_out)
         elif _watch is None or type(error).__name__ != "OutOfMemoryError":
             tell(error)
         raise
     finally:
         is_on = False
-        _end_step()
+        _lost.quietly("where the last step ends")(_end_step)()
         write(path)
         if notes is not None:
-            notes.stop()
+            _lost.quietly("where the notes end")(notes.stop)()
         _blocks.remove(notes)
-        _stop()
+        _lost.quietly("where PyTorch's recording ends")(_stop)()
         if _watch is not None:
             _start(*_watch)
+        for text in _lost.texts():
+            _warn(f"memreplay.recording: not noted: {text}")
 
 
 def step(number: int) -> None:

@@ -294,6 +294,9 @@ void AppendAssumptions(const proto::RecordedProcess& process, std::string* text)
   for (const auto& replay : process.replays()) {
     for (const std::string& note : replay.notes()) rows.push_back(CleanText(note));
   }
+  for (const std::string& lost : process.lost()) {
+    rows.push_back(StrCat("not noted: ", CleanText(lost)));
+  }
   if (process.randomized()) {
     rows.emplace_back(
         "host addresses are randomised, and autocast clears its cache in their order, so figures "

@@ -244,6 +244,19 @@ class Torch(unittest.TestCase):
             self.skipTest(str(why))
         return [python, str(ROOT / "tests/python/on_card.py")], card()
 
+    def test_classes_that_break_everything(self):
+        """What a script prints and its status are the same with and without recording(), whatever its classes raise."""
+        command, variables = self.environment(TORCH)
+        ran = [subprocess.run([*command, str(ROOT / "tests/record/programs/hostile.py"), "cuda", *more],
+                              cwd=self.new_folder(), capture_output=True, text=True, check=False,
+                              env={**os.environ, **variables,
+                                   "PYTHONPATH": f"{ROOT / 'python'}:{variables.get('PYTHONPATH', '')}"})
+               for more in ((), ("recording",))]
+        self.assertIn("unhashable optimizer", ran[0].stdout, ran[0].stderr)  # it came to its end
+        self.assertEqual(ran[0].stdout, ran[1].stdout, ran[1].stderr)
+        self.assertEqual(ran[0].returncode, ran[1].returncode)
+        self.assertIn("memreplay.recording: not noted: ", ran[1].stderr)
+
     def run_script(self, text, module="torch", name=TORCH, status=0, snapshot="out.pickle"):
         self.folder = self.new_folder()
         (self.folder / "script.py").write_text(

@@ -15,7 +15,7 @@ import textwrap
 import time
 import unittest.mock
 
-from recorded import Case, Recorded, Setting, main
+from recorded import HERE, Case, Recorded, Setting, main
 
 USES = "import torch\nkept = torch.empty(1 << 20, device='cuda')\n"  # 4 MiB
 
@@ -78,6 +78,26 @@ class RecordAbuseTest(Case):
     def test_killed_before_it_used_the_gpu(self):
         self.lost("import os\nos.kill(os.getpid(), 9)", 137,
                   "^the script exited with status 137 before it allocated GPU memory$", uses="")
+
+    def test_classes_that_break_everything(self):
+        """What a script prints and its status are the same with and without memreplay, whatever its classes raise."""
+        words = [Setting.python, str(HERE / "programs" / "hostile.py"), "cuda"]
+        plain = subprocess.run(words, capture_output=True, text=True, cwd=self.folder,
+                               env={**os.environ, **self.gpu()}, check=False)
+        self.assertEqual(plain.returncode, 1, plain.stderr)
+        self.assertIn("unhashable optimizer", plain.stdout)  # it came to its end
+        for flags in ((), ("--survey", "--steps", "100000", "--fast-init")):
+            with self.subTest(flags):
+                run = subprocess.run(
+                    [Setting.memreplay, "record", "--card", "rtx-4090", *flags, "--out",
+                     os.path.join(self.folder, "snapshot.pickle"), "--python", *words], capture_output=True, text=True,
+                    cwd=self.folder, check=False)
+                self.assertEqual(run.returncode, plain.returncode, run.stderr)
+                found, expected = ([line for line in each.stdout.splitlines()
+                                    if not flags or not line.startswith("called")]  # a survey looks at more
+                                   for each in (run, plain))
+                self.assertEqual(found[:len(expected)], expected)
+                self.assertIn("not noted: the modules, parameters and buffers of a model (TypeError: ", run.stdout)
 
     def test_forks(self):
         self.recorded("""

@@ -9,7 +9,9 @@ import sys
 import types
 
 from memreplay_record import frames, on_import
+from memreplay_record._lost import quietly
 
+_WHAT = "what torch.compile did"
 _LONGEST = 300  # maximum characters of a reason
 
 
@@ -28,6 +30,7 @@ class Compilations:
             return None
         return {"graphs": self.graphs, "breaks": _rows(self.breaks), "recompilations": _rows(self.recompilations)}
 
+    @quietly(_WHAT)
     def watch_graphs(self, output_graph):
         graph, reason = output_graph.OutputGraph, output_graph.GraphCompileReason
         compile_graph, note_reason = graph.call_user_compiler, reason.__post_init__
@@ -40,11 +43,16 @@ class Compilations:
         @functools.wraps(note_reason)
         def __post_init__(made):
             note_reason(made)
+            note_break(made)
+
+        @quietly(_WHAT)
+        def note_break(made):
             if made.graph_break:
                 self._count(self.breaks, _innermost(made.user_stack), made.reason)
 
         graph.call_user_compiler, reason.__post_init__ = call_user_compiler, __post_init__
 
+    @quietly(_WHAT)
     def watch_frames(self, convert_frame):
         names = [name for name in ("get_and_maybe_log_recompilation_reasons", "get_and_maybe_log_recompilation_reason")
                  if hasattr(convert_frame, name)]
@@ -62,13 +70,17 @@ class Compilations:
             try:
                 return call(converter, frame, *args, **kwargs)
             except (convert_frame.Unsupported, convert_frame.exc.SkipFrame) as error:
-                # A function that has nothing to compile is skipped too.
-                why = error if isinstance(error, convert_frame.Unsupported) else error.__cause__
-                if isinstance(why, convert_frame.Unsupported) and not getattr(converter, "_one_graph", False):
-                    stack = getattr(why, "real_stack", None) or ()
-                    self._count(self.breaks, _innermost(stack) or _begin(frame),
-                                f"{frame.f_code.co_name}() is not compiled: {why}")
+                note_skipped(converter, frame, error)
                 raise
+
+        @quietly(_WHAT)
+        def note_skipped(converter, frame, error):
+            # A function that has nothing to compile is skipped too.
+            why = error if isinstance(error, convert_frame.Unsupported) else error.__cause__
+            if isinstance(why, convert_frame.Unsupported) and not getattr(converter, "_one_graph", False):
+                stack = getattr(why, "real_stack", None) or ()
+                self._count(self.breaks, _innermost(stack) or _begin(frame),
+                            f"{frame.f_code.co_name}() is not compiled: {why}")
 
         convert.__call__ = __call__
 
@@ -87,9 +99,13 @@ class Compilations:
         def run(entries, frame, *args, **kwargs):
             reasons = find_reasons(entries, frame, *args, **kwargs)
             if not kwargs.get("skip_logging"):
-                last = (reasons if isinstance(reasons, str) else reasons[0] if reasons else "") or "no reason was found"
-                self._count(self.recompilations, _begin(frame), last)
+                note(frame, reasons)
             return reasons
+
+        @quietly(_WHAT)
+        def note(frame, reasons):
+            last = (reasons if isinstance(reasons, str) else reasons[0] if reasons else "") or "no reason was found"
+            self._count(self.recompilations, _begin(frame), last)
         return run
 
 
@@ -119,6 +135,7 @@ def _codes(code):
             yield from _codes(constant)
 
 
+@quietly(_WHAT)
 def _leave_alone(eval_frame):
     """Makes Dynamo skip every frame of this package, whenever it runs."""
     from memreplay_record import collectives, fast_init, ranks  # noqa: F401  so that all are here
@@ -129,9 +146,11 @@ def _leave_alone(eval_frame):
         for holder in holders:
             for made in list(vars(holder).values()):
                 function = getattr(made, "__func__", made)
-                if isinstance(function, types.FunctionType) and function.__code__.co_filename.startswith(frames.FOLDER):
-                    for code in _codes(function.__code__):
-                        eval_frame.skip_code(code)
+                while isinstance(function, types.FunctionType):
+                    if function.__code__.co_filename.startswith(frames.FOLDER):
+                        for code in _codes(function.__code__):
+                            eval_frame.skip_code(code)
+                    function = vars(function).get("__wrapped__")
 
 
 def begin():

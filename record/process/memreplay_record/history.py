@@ -13,7 +13,17 @@ import sys
 import threading
 import time
 
-from memreplay_record import card, frames, notes, on_import, own_recording, peaks, ranks
+from memreplay_record import (
+    _lost,
+    card,
+    frames,
+    notes,
+    on_import,
+    own_recording,
+    peaks,
+    ranks,
+)
+from memreplay_record._lost import quietly
 
 _WRITE = signal.SIGRTMAX  # asks a process for its recording, before it is killed
 
@@ -48,7 +58,16 @@ class History:
             _leave_problem(_path_of(self.settings, self.pid), "it became another program (exec), which is recorded")
         with contextlib.suppress(OSError), open(marker, "wb"):
             pass  # if it cannot be written, the script goes on
-        self._begin()
+        try:
+            self._begin()
+        except Exception as error:
+            self.pid = None
+            _leave_problem(_path_of(self.settings, os.getpid()), f"{type(error).__name__}: {error}")
+            return
+        self._start_notes()
+
+    @quietly("notes of modules, backward passes and optimizers")
+    def _start_notes(self):
         if self.notes is not None:
             self.notes.start()
 
@@ -96,16 +115,14 @@ class History:
         with open(path + ".pickle", "wb"):  # the command waits for those that write
             pass
         snapshot = self.own.take()
-        if self.notes is not None:
-            snapshot[notes.KEY] = self.notes.taken()
-            self.notes.stop()
+        self._take_notes(snapshot)
         simulated = card.summary()
         if simulated is not None and simulated["addresses"] == "up":  # what-ifs follow it
             snapshot.setdefault(notes.KEY, {"version": notes.VERSION, "kinds": [], "names": [], "devices": []})
             snapshot[notes.KEY]["addresses"] = "up"
         frames.drop_own(snapshot)
         if self.settings.survey:
-            self.proposals = _proposals(self.notes.seen, snapshot)
+            self.proposals = _proposals(self.notes, snapshot)
         self.own.record(None)
         conf = os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
         if conf and "allocator_settings" not in snapshot:  # torch 2.1 leaves them out
@@ -120,6 +137,12 @@ class History:
         with open(path + ".json.part", "w", encoding="utf-8", errors="replace") as file:  # words may be no text
             json.dump(self._summary(), file, ensure_ascii=False)
         os.rename(path + ".json.part", path + ".json")
+
+    @quietly("all notes")
+    def _take_notes(self, snapshot):
+        if self.notes is not None:
+            snapshot[notes.KEY] = self.notes.taken()
+            self.notes.stop()
 
     def _summary(self):
         from memreplay_record import servers
@@ -136,11 +159,11 @@ class History:
         return {
             "torch": torch.__version__,
             "python": sys.version.split()[0],
-            "command": sys.argv,
+            "command": [_lost.text_of(word) for word in sys.argv],
             "rank": int(os.environ.get("RANK", ranks.rank if ranks.largest_group > 1 else -1)),
             "group": ranks.largest_group,
             "seconds": time.time() - self.began,
-            "error": type(ended).__name__ if ended is not None else "",
+            "error": _lost.name_of(type(ended)) if ended is not None else "",
             "error_text": card.explain(_text_of(ended, own)[:2000]) if ended is not None else "",
             "error_place": f"{own[0]}:{own[1]}" if own is not None else "",
             "sources": _sources(),
@@ -155,6 +178,7 @@ class History:
             "compilations": self.compilations.summary(),
             "proposals": self.proposals,
             "met": self.changes.met if self.changes is not None else [],
+            "lost": _lost.texts(),
             "work": self.changes.work.summary() if self.changes is not None and self.changes.work is not None else None,
         }
 
@@ -178,6 +202,7 @@ def _leave_problem(path, why):
         pass
 
 
+@quietly("all notes")
 def _notes_for(torch, settings):
     kind = notes.Notes if settings.notes else None
     if settings.survey:
@@ -188,10 +213,11 @@ def _notes_for(torch, settings):
     return kind(torch, on_import.watch, card.allocator_calls if settings.core else None)
 
 
-def _proposals(seen, snapshot):
+@quietly("changes that may help", otherwise=())
+def _proposals(noted, snapshot):
     from memreplay_record import remedies
-    seen.read(snapshot)
-    return remedies.proposals(seen)
+    noted.seen.read(snapshot)
+    return remedies.proposals(noted.seen)
 
 
 def _ended_by():
@@ -212,7 +238,7 @@ def _line_of(error):
 
 def _text_of(error, own):
     """Returns the message of an exception, or the script's line that raised it: an assertion rarely has a message."""
-    return str(error) or (linecache.getline(*own).strip() if own is not None else "")
+    return _lost.text_of(error) or (linecache.getline(*own).strip() if own is not None else "")
 
 
 def _sources():
@@ -225,12 +251,9 @@ def _sources():
     torch = sys.modules["torch.version"]
     found = {torch.__file__}
     for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if not isinstance(file, str):
-            continue
         try:
-            file = os.path.abspath(file)
-        except OSError:  # the script removed its working directory
+            file = os.path.abspath(_lost.fields_of(module)["__file__"])
+        except (AttributeError, KeyError, TypeError, OSError):  # none, or the script removed its working directory
             continue
         if not file.startswith(tuple(installed)):
             found.add(file)

@@ -1,5 +1,7 @@
 """Keeps the peaks of PyTorch's counters when the script resets them, as training loops do that log each step's peak."""
 
+from memreplay_record._lost import quietly
+
 
 class Peaks:
     PEAKS = {"peak_allocated": "allocated_bytes.all.peak", "peak_reserved": "reserved_bytes.all.peak"}
@@ -16,8 +18,12 @@ class Peaks:
                 setattr(torch._C, name, self._noting(getattr(torch._C, name), note))
 
     def _noting(self, reset, note):
-        def called(device):
+        @quietly("peaks before the script resets them")
+        def noted(device):
             note(device, self.of(device))
+
+        def called(device):
+            noted(device)
             return reset(device)
         return called
 

@@ -3,12 +3,18 @@ import gc
 import sys
 
 from memreplay_record import on_import
+from memreplay_record._lost import name_of, quietly
 
 _configs = []  # vLLM's, which its workers drop before their process ends
 
 
 def begin():
-    on_import.after("vllm.v1.kv_cache_interface", lambda interface: _keep_instances(interface.KVCacheConfig))
+    on_import.after("vllm.v1.kv_cache_interface", _watch_vllm)
+
+
+@quietly("the size of a server's cache")
+def _watch_vllm(interface):
+    _keep_instances(interface.KVCacheConfig)
 
 
 def _keep_instances(kind):
@@ -22,6 +28,7 @@ def _keep_instances(kind):
         kind.__new__ = new
 
 
+@quietly("the size of a server's cache")
 def cache():
     """Returns the blocks of the largest cache in this process and the tokens that they hold; None without a server."""
     most = None
@@ -29,7 +36,7 @@ def cache():
         if server not in sys.modules:
             continue
         for found in gc.get_objects():
-            if not type(found).__name__.endswith(kind):
+            if not name_of(type(found)).endswith(kind):
                 continue
             try:
                 blocks, tokens = read(found)

@@ -2,6 +2,8 @@
 import sys
 import weakref
 
+from memreplay_record._lost import quietly
+
 
 class Steps:
     """The steps that each optimizer has made, those within another step of the same one not counted.
@@ -13,23 +15,27 @@ class Steps:
     def __init__(self, limit=0):
         self.limit, self.stopped = limit, False
         self.most = 0  # of one optimizer
-        self._made = weakref.WeakKeyDictionary()
-        self._open = weakref.WeakKeyDictionary()  # how many of its steps run: a subclass may call super().step()
+        # By id, as a script's optimizers may compare and hash in their own way: a weak reference, how many steps it has
+        # made, and how many of them run, since a subclass may call super().step().
+        self._of = {}
         hooks = sys.modules["torch.optim.optimizer"]  # torch.optim has no such attribute
         hooks.register_optimizer_step_pre_hook(self._before)
         hooks.register_optimizer_step_post_hook(self._after)
 
+    @quietly("the number of an optimizer's steps")
     def _before(self, optimizer, args, kwargs):
-        is_inner = self._open.get(optimizer, 0) > 0
-        self._open[optimizer] = self._open.get(optimizer, 0) + 1
-        if is_inner:
+        known = self._of.get(id(optimizer))
+        if known is None or known[0]() is not optimizer:
+            known = self._of[id(optimizer)] = [weakref.ref(optimizer), 0, 0]
+        known[2] += 1
+        if known[2] > 1:
             return
-        made = self._made.get(optimizer, 0)
-        if self.limit and made == self.limit:
+        if self.limit and known[1] == self.limit:
             self.stopped = True
             sys.exit(0)
-        self._made[optimizer] = made + 1
-        self.most = max(self.most, made + 1)
+        known[1] += 1
+        self.most = max(self.most, known[1])
 
+    @quietly("the number of an optimizer's steps")
     def _after(self, optimizer, args, kwargs):
-        self._open[optimizer] -= 1
+        self._of[id(optimizer)][2] -= 1

@@ -3,11 +3,13 @@ import functools
 import sys
 import weakref
 
+from memreplay_record._lost import name_of
+
 
 def class_of(module):
     """Returns the class of a module as the script has it: FSDP2 makes a class of its own of it."""
     bases = type(module).__bases__
-    return bases[1] if bases[0].__name__ == "FSDPModule" and len(bases) > 1 else type(module)
+    return bases[1] if name_of(bases[0]) == "FSDPModule" and len(bases) > 1 else type(module)
 
 
 def module_text(owner, path):
@@ -70,18 +72,19 @@ class Change:
     def _watch_modules(self):
         if self._classes or self._instances:
             return
-        module, classes, seen = self.torch.nn.Module, self._classes, set()
+        module, classes, seen = self.torch.nn.Module, self._classes, {}
         init = module.__init__
 
         @functools.wraps(init)
         def made(this, *args, **kwargs):
             cls = type(this)
-            if cls not in seen:
-                seen.add(cls)
-                for change in classes.get(cls.__name__, ()):
+            name = name_of(cls)
+            if id(cls) not in seen:
+                seen[id(cls)] = cls
+                for change in classes.get(name, ()):
                     change(cls)
-            if cls.__name__ in self._instances:
-                self._instances[cls.__name__].append(weakref.ref(this))
+            if name in self._instances:
+                self._instances[name].append(weakref.ref(this))
             init(this, *args, **kwargs)
 
         module.__init__ = made

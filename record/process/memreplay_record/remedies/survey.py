@@ -10,6 +10,7 @@ import sys
 import weakref
 
 from memreplay_record import frames, notes, on_import
+from memreplay_record._lost import fields_of, name_of, quietly
 from memreplay_record.remedies import (
     fused_head,
     last_logits,
@@ -125,7 +126,7 @@ class Repeated:
 
     @property
     def name(self):
-        return self.cls.__name__
+        return name_of(self.cls)
 
     @property
     def place(self):
@@ -147,18 +148,21 @@ class Model:
         self.last_logits = None  # (the Call, its line with an argument): the model makes no logits that nothing reads
         self.differentiated_in_evaluation = False
         self.autocast = False
-        parameters = {id(p): p for p in module.parameters()}.values()
+        parameters = notes.parameters_of(module)
+        modules = [each for _, each in notes.modules_of(module)]
         self.parameter_bytes = sum(p.numel() * p.element_size() for p in parameters)
         self.trained_bytes = sum(p.numel() * p.element_size() for p in parameters if p.requires_grad)
         self.dtypes = {str(p.dtype).removeprefix("torch.") for p in parameters}
-        self.can_checkpoint_itself = callable(getattr(module, "gradient_checkpointing_enable", None)) and \
-            getattr(module, "supports_gradient_checkpointing", False)
-        self.checkpoints_itself = bool(getattr(module, "is_gradient_checkpointing", False))
+        self.can_checkpoint_itself = callable(getattr(self.cls, "gradient_checkpointing_enable", None)) and \
+            fields_of(module).get("supports_gradient_checkpointing",
+                                  getattr(self.cls, "supports_gradient_checkpointing", False))
+        self.checkpoints_itself = self.can_checkpoint_itself and \
+            bool(getattr(module, "is_gradient_checkpointing", False))
         self.repeated = _repeated(torch, module)
         self.large = _large(torch, module, {each.cls for each in self.repeated})
         # The class of a model of Transformers that could use scaled_dot_product_attention() and does not.
         self.attends_by_hand = next(
-            (type(m).__name__ for m in module.modules() if getattr(type(m), "_supports_sdpa", False) and
+            (name_of(type(m)) for m in modules if getattr(type(m), "_supports_sdpa", False) and
              getattr(getattr(m, "config", None), "_attn_implementation", "") == "eager"), "")
         self.batch = 0  # the first dimension of all tensors that it was trained with
         self.returns_loss = False
@@ -166,38 +170,38 @@ class Model:
         self.head = None  # (path, the Call of cross_entropy(), whether it has a bias, ignore_index) of its last layer
         self.module = weakref.ref(module)
         self.is_own = _is_own_class(self.cls)
-        self.own_classes = list(dict.fromkeys(type(m) for m in module.modules() if _is_own_class(type(m))))
+        self.own_classes = [cls for cls in {id(type(m)): type(m) for m in modules}.values() if _is_own_class(cls)]
         # Whether the result for a sample depends on the others.
-        self.mixes_samples = any(isinstance(m, torch.nn.modules.batchnorm._BatchNorm) for m in module.modules())
+        self.mixes_samples = any(issubclass(type(m), torch.nn.modules.batchnorm._BatchNorm) for m in modules)
 
     @property
     def name(self):
-        return self.cls.__name__
+        return name_of(self.cls)
 
 
 def _replicated(torch, module):
     """Returns the model that DDP calls, or the module itself."""
-    return module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
+    return module.module if issubclass(type(module), torch.nn.parallel.DistributedDataParallel) else module
 
 
 def _repeated(torch, model):
     """Returns the outermost repeated classes, largest share first."""
     lists = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)
     places, sizes, inside = {}, {}, set()
-    for path, module in model.named_modules():
+    for path, module in notes.modules_of(model):
         if any(path.startswith(outer) for outer in inside):
             continue
-        if not isinstance(module, lists):
+        if not issubclass(type(module), lists):
             continue
-        for name, child in module.named_children():
-            if isinstance(child, lists) or not any(True for _ in child.children()) or \
-                    not any(True for _ in child.parameters()):
+        for name, child in notes.entries(module, "_modules"):
+            parameters = notes.parameters_of(child)
+            if issubclass(type(child), lists) or not notes.entries(child, "_modules") or not parameters:
                 continue
             cls = class_of(child)
-            places.setdefault(cls, []).append("" if isinstance(module, torch.nn.ModuleDict) else path)
-            sizes[cls] = sizes.get(cls, 0) + sum(p.numel() for p in child.parameters())
+            places.setdefault(cls, []).append("" if issubclass(type(module), torch.nn.ModuleDict) else path)
+            sizes[cls] = sizes.get(cls, 0) + sum(p.numel() for p in parameters)
             inside.add(f"{path}.{name}." if path else f"{name}.")
-    total = max(sum(p.numel() for p in model.parameters()), 1)
+    total = max(sum(p.numel() for p in notes.parameters_of(model)), 1)
     found = [Repeated(cls, len(paths), paths[0] if len(set(paths)) == 1 else "", sizes[cls] / total)
              for cls, paths in places.items() if len(paths) > 1]
     return sorted(found, key=lambda each: -each.share)
@@ -206,31 +210,32 @@ def _repeated(torch, model):
 def _large(torch, model, repeated):
     """Returns classes of which the model has one module, with several layers and outside the repeated ones, and their
     shares of its parameters, largest first."""
-    total = max(sum(p.numel() for p in model.parameters()), 1)
+    total = max(sum(p.numel() for p in notes.parameters_of(model)), 1)
     of_class = {}
-    for module in model.modules():
+    for _, module in notes.modules_of(model):
         of_class.setdefault(class_of(module), []).append(module)
     found = {}
     for cls, modules in of_class.items():
-        inside = list(modules[0].modules())
-        layers = sum(any(True for _ in each.parameters(recurse=False)) for each in inside)
+        inside = [each for _, each in notes.modules_of(modules[0])]
+        layers = sum(bool(notes.entries(each, "_parameters")) for each in inside)
         if len(modules) == 1 and modules[0] is not model and layers > 1 and not cls.__module__.startswith("torch.nn.") \
                 and not repeated & {class_of(each) for each in inside}:
-            found[cls] = sum(p.numel() for p in modules[0].parameters()) / total
+            found[cls] = sum(p.numel() for p in notes.parameters_of(modules[0])) / total
     return sorted(found.items(), key=lambda each: -each[1])
 
 
 class Optimizer:
     def __init__(self, optimizer, call):
         self.cls, self.call = type(optimizer), call
-        group = optimizer.param_groups[0] if optimizer.param_groups else {}
+        groups = fields_of(optimizer).get("param_groups")
+        group = groups[0] if groups else {}
         self.foreach, self.fused = group.get("foreach"), group.get("fused")
         self.is_pytorch = type(optimizer).__module__.startswith("torch.optim")
         self.arguments = set(group)
 
     @property
     def name(self):
-        return self.cls.__name__
+        return name_of(self.cls)
 
 
 class Seen:
@@ -302,10 +307,14 @@ class SurveyingNotes(notes.Notes):
 
         @functools.wraps(generate)
         def noted(model, *args, **kwargs):
+            note(kwargs)
+            return generate(model, *args, **kwargs)
+
+        @quietly("what generate() is called with")
+        def note(kwargs):
             if self.seen.generation is None and kwargs.get("use_cache", True) and \
                     not {"past_key_values", "cache_implementation"} & kwargs.keys():
                 self.seen.generation = call_of(own_frame())
-            return generate(model, *args, **kwargs)
 
         module.GenerationMixin.generate = noted
 
@@ -320,14 +329,19 @@ class SurveyingNotes(notes.Notes):
     def _noting_head(self, cross_entropy):
         @functools.wraps(cross_entropy)
         def noted(input, target, *args, **kwargs):
+            note(input, target, args, kwargs)
+            return cross_entropy(input, target, *args, **kwargs)
+
+        @quietly("what the logits of a loss come from")
+        def note(input, target, args, kwargs):
             with self.torch._C.DisableTorchFunction():
                 model = self.seen.models.get(class_of(_replicated(self.torch, self._open[0].module))) \
                     if self._open else None
                 if model is not None and self.torch.is_autocast_enabled():
                     model.autocast = True  # inside its forward()
-                if not args and self.torch.is_tensor(input) and fused_head.is_plain(input, target, **kwargs):
+                if not args and issubclass(type(input), self.torch.Tensor) and \
+                        fused_head.is_plain(input, target, **kwargs):
                     self._see_head(input, kwargs.get("ignore_index", -100))
-            return cross_entropy(input, target, *args, **kwargs)
         return noted
 
     def _see_head(self, logits, ignore_index):
@@ -336,7 +350,7 @@ class SurveyingNotes(notes.Notes):
             module = model.module()
             if weight is None or module is None or model.head is not None:
                 continue
-            for path, each in module.named_modules():
+            for path, each in notes.modules_of(module):
                 if type(each) is self.torch.nn.Linear and each.weight is weight:
                     model.head = path, call_of(own_frame()), each.bias is not None, ignore_index
 
@@ -353,9 +367,13 @@ class SurveyingNotes(notes.Notes):
     def _noting_all_gradients(self, function):
         @functools.wraps(function)
         def noted(*args, **kwargs):
-            is_off = bool(args) and isinstance(args[0], self._scaler) and not args[0].is_enabled()
-            self.seen.needs_all_gradients = self.seen.needs_all_gradients or not is_off
+            note(args)
             return function(*args, **kwargs)
+
+        @quietly("whether gradients are scaled", otherwise=True)
+        def note(args):
+            is_off = bool(args) and issubclass(type(args[0]), self._scaler) and not self._scaler.is_enabled(args[0])
+            self.seen.needs_all_gradients = self.seen.needs_all_gradients or not is_off
         return noted
 
     def _noting_made(self, init):
@@ -371,6 +389,11 @@ class SurveyingNotes(notes.Notes):
         super()._before_module(module, args)
 
     def _after_module(self, module, args, output):
+        self._see_result(module, args, output)
+        super()._after_module(module, args, output)
+
+    @quietly("what a model returns to the script")
+    def _see_result(self, module, args, output):
         model = self.seen.models.get(class_of(_replicated(self.torch, module)))
         if model is not None and self._open and self._open[0].module is module:
             torch = self.torch
@@ -379,7 +402,6 @@ class SurveyingNotes(notes.Notes):
                     model.batch = micro_batches.batch_of(torch, args, _keywords_of(module))
                     model.returns_loss = micro_batches.find_loss(torch, output) is not None
             self._see_output(model, module, args, output)
-        super()._after_module(module, args, output)
 
     def _see_output(self, model, module, args, output):
         frame = reads.caller(module)
@@ -398,6 +420,7 @@ class SurveyingNotes(notes.Notes):
                     last_logits.makes_others(self.torch, output):
                 model.last_logits = call, found.with_argument(f"{argument}=1")
 
+    @quietly("what a model that the script calls is made of")
     def _see_call(self, module, args):
         torch = self.torch
         with torch._C.DisableTorchFunction():
@@ -405,7 +428,8 @@ class SurveyingNotes(notes.Notes):
             model = self.seen.models.get(cls)
             if model is None:
                 model = self.seen.models[cls] = Model(torch, module, frame)
-            graded = torch.is_grad_enabled() and any(p.requires_grad for p in module.parameters())
+            graded = torch.is_grad_enabled() and \
+                any(p.requires_grad for p in notes.parameters_of(module))
             model.autocast = model.autocast or torch.is_autocast_enabled()
             if module.training and graded:
                 if not model.trained:  # the line to change is that of the training
@@ -430,11 +454,15 @@ class SurveyingNotes(notes.Notes):
         super()._begin_backward(args)
 
     def _see_optimizer(self, optimizer):
+        self._see_class_of(optimizer)
+        self._backwards = 0
+        super()._see_optimizer(optimizer)
+
+    @quietly("how an optimizer was made")
+    def _see_class_of(self, optimizer):
         if type(optimizer) not in self.seen.optimizers:
             call = self._made.get(id(optimizer), Call("", 0))
             self.seen.optimizers[type(optimizer)] = Optimizer(optimizer, call)
-        self._backwards = 0
-        super()._see_optimizer(optimizer)
 
     def taken(self):
         self.seen.compiled = bool(self._is_compiled)

@@ -3,6 +3,7 @@ import functools
 import sys
 
 from memreplay_record import frames, on_import
+from memreplay_record._lost import quietly
 from memreplay_record.values import memory
 
 
@@ -22,13 +23,17 @@ class Generations:
         def __call__(criteria, input_ids, *args, **kwargs):
             done = ends(criteria, input_ids, *args, **kwargs)
             if self.open:
-                limits = [each.max_length for each in criteria if hasattr(each, "max_length")]
-                length, (first, *_) = input_ids.shape[-1], self.open[-1]
-                with memory.Aside():
-                    made_up = getattr(done, "is_cuda", False) and memory.is_small(done) and \
-                        memory.state(done) == memory.ASSUMED and bool(memory.twin(done).any())
-                self.open[-1] = first or length - 1, length, min(limits, default=length), made_up
+                note(criteria, input_ids, done)
             return done
+
+        @quietly("where a generated text ends")
+        def note(criteria, input_ids, done):
+            limits = [each.max_length for each in criteria if hasattr(each, "max_length")]
+            length, (first, *_) = input_ids.shape[-1], self.open[-1]
+            with memory.Aside():
+                made_up = getattr(done, "is_cuda", False) and memory.is_small(done) and \
+                    memory.state(done) == memory.ASSUMED and bool(memory.twin(done).any())
+            self.open[-1] = first or length - 1, length, min(limits, default=length), made_up
 
         module.StoppingCriteriaList.__call__ = __call__
 

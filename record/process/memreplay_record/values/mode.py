@@ -2,7 +2,7 @@
 import torch
 from torch.overrides import TorchFunctionMode
 
-from memreplay_record import card
+from memreplay_record import _lost, card
 from memreplay_record.values import memory, ranges, sizes, unknown
 
 # Calls that touch no values. They only run.
@@ -121,6 +121,23 @@ def _namespace(func):
     return func.namespace if isinstance(func, torch._ops.OpOverload) else None
 
 
+class _Call:
+    """The script's own call: whether it was made, and what it returned."""
+    __slots__ = ("func", "done", "raised", "result")
+
+    def __init__(self, func):
+        self.func, self.done, self.raised, self.result = func, False, False, None
+
+    def __call__(self, *args, **kwargs):
+        try:
+            self.result = self.func(*args, **kwargs)
+        except BaseException:
+            self.raised = True
+            raise
+        self.done = True
+        return self.result
+
+
 class _Values(TorchFunctionMode):
     def __init__(self, policy):
         super().__init__()
@@ -130,13 +147,20 @@ class _Values(TorchFunctionMode):
         self.random_state = torch.Generator().get_state()
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        handler = self.handlers.get(func)
-        if handler is None:
-            handler = self._classify(func)
+        try:
+            handler = self.handlers.get(func) or self._classify(func)
+        except TypeError:  # it has no hash
+            handler = _run
         try:
             if handler is _run or _transforms() is not None:
                 return func(*args, **kwargs) if kwargs else func(*args)
-            return handler(self, func, args, kwargs or {})
+            call = _Call(func)
+            try:
+                return handler(self, call, args, kwargs or {})
+            except BaseException as error:
+                if call.raised or type(error) is unknown.EndlessWait or not _lost.keep("values of a call", error):
+                    raise
+            return call.result if call.done else func(*args, **(kwargs or {}))
         except BaseException:
             # A traceback keeps frames alive, which must not keep tensors alive.
             del args, kwargs
@@ -156,10 +180,7 @@ class _Values(TorchFunctionMode):
             handler = _Values._counted
         else:
             handler = _Values._compute
-        try:
-            self.handlers[func] = handler
-        except TypeError:
-            pass
+        self.handlers[func] = handler
         return handler
 
     def _ready(self, tensor):
@@ -169,7 +190,8 @@ class _Values(TorchFunctionMode):
             self.policy.fill(tensor)
         return state == memory.TRUE
 
-    def _read(self, func, args, kwargs):
+    def _read(self, call, args, kwargs):
+        func = call.func
         tensor = args[0] if args else None
         true, twin = True, None
         if _on_card(tensor) and memory.is_small(tensor):
@@ -178,7 +200,7 @@ class _Values(TorchFunctionMode):
                 if func.__name__ == "__contains__" or not tensor.is_contiguous():
                     twin = memory.twin(tensor)
         del tensor
-        result = func(*args, **kwargs)
+        result = call(*args, **kwargs)
         if twin is not None:
             result = self._read_twin(func, args, kwargs, twin, result)
         if not true:
@@ -195,8 +217,9 @@ class _Values(TorchFunctionMode):
                 return result
             return func(twin, *args[1:], **kwargs)
 
-    def _move(self, func, args, kwargs):
+    def _move(self, call, args, kwargs):
         """Handles to() and copy_(): copies to the host read, those from the host are known, and the others compute."""
+        func = call.func
         source = args[1] if func.__name__ == "copy_" and len(args) > 1 else args[0]
         if _on_card(source):
             if func.__name__ == "copy_":
@@ -215,7 +238,7 @@ class _Values(TorchFunctionMode):
                         if not source.is_contiguous() or _converts(source, others):
                             twin = memory.twin(source)
                 del source
-                result = func(*args, **kwargs)
+                result = call(*args, **kwargs)
                 if twin is not None:
                     with torch._C.DisableTorchFunction(), torch.no_grad():
                         result.copy_(twin)  # a kernel gathers or converts before the copy
@@ -223,44 +246,49 @@ class _Values(TorchFunctionMode):
                     self.policy.count("a copy to the host", "a tensor")
                 return result
         del source
-        return self._compute(func, args, kwargs)
+        return self._compute(call, args, kwargs)
 
-    def _sized(self, func, args, kwargs):
+    def _sized(self, call, args, kwargs):
         """Runs a call whose host code reads a size back."""
+        func = call.func
         subject = args[0] if args else kwargs.get("input", kwargs.get("condition"))
         if not _on_card(subject) or not _undisturbed():
-            return func(*args, **kwargs)
+            return call(*args, **kwargs)
         del subject
         if func.__name__ in ("__getitem__", "__setitem__") and not sizes.has_tensor(args[1]):
             if func.__name__ == "__getitem__":
-                return func(*args)  # a view
-            return self._compute(func, args, kwargs)
+                return call(*args)  # a view
+            return self._compute(call, args, kwargs)
         with torch._C.DisableTorchFunction(), torch.no_grad():
             numbers = sizes.ANSWERS[func.__name__](self.policy, args, kwargs)
         if not numbers:
-            return self._compute(func, args, kwargs)
-        return self._compute(lambda *a, **k: sizes.call(func, a, k, numbers), args, kwargs, func)
+            return self._compute(call, args, kwargs)
+        return self._compute(lambda *a, **k: sizes.call(call, a, k, numbers), args, kwargs, func)
 
-    def _counted(self, func, args, kwargs):
+    def _counted(self, call, args, kwargs):
+        func = call.func
         subject = args[0] if args else kwargs.get("input", kwargs.get("A"))
         why = f"torch.{func.__name__} {_COUNTED[func.__name__]} is not supported on a simulated GPU"
         if "matrix_exp" in func.__name__ and _on_card(subject) and subject.dim() > 2:
+            call.raised = True
             raise RuntimeError(why)  # some releases continue with a batch of no matrices
         del subject
         try:
-            return self._compute(func, args, kwargs)
+            return self._compute(call, args, kwargs)
         except torch.cuda.OutOfMemoryError:
             raise
         except RuntimeError as error:
             raise RuntimeError(f"{why} ({str(error).splitlines()[0]})") from None
 
     def _compute(self, call, args, kwargs, func=None):
-        result = self._computed(call, args, kwargs, func or call)
+        func = func or call.func
+        result = self._computed(call, args, kwargs, func)
         try:
             if _undisturbed():
-                ranges.follow(getattr(func or call, "__name__", ""), args, kwargs, result)
-        except Exception:  # of arguments of another kind, nothing is known
-            pass
+                ranges.follow(getattr(func, "__name__", ""), args, kwargs, result)
+        except Exception as error:  # of arguments of another kind, nothing is known
+            if _lost.is_by_signal(error):
+                raise
         return result
 
     def _computed(self, call, args, kwargs, func):
@@ -356,7 +384,9 @@ class _Values(TorchFunctionMode):
                     if twin._version != 0:  # which is that of a new one
                         memory.write(tensor, twin, how_true)
                 _write_all(result, computed, how_true, blocks)
-        except Exception:  # the CPU has no such operation, or not for these types
+        except Exception as error:  # the CPU has no such operation, or not for these types
+            if _lost.is_by_signal(error):
+                raise
             found = []
             try:
                 _tensors((args, kwargs), found)
