@@ -131,6 +131,8 @@ class Wording {
     Words words;
     const RepeatedModule& module = search_.facts.modules[remedy.module];
     const std::string which = remedy.every == 1 ? "each module" : "every second module";
+    words.preserves_text =
+        "the same is computed, but BatchNorm's running statistics move twice in each step";
     words.lines = {"from torch.utils.checkpoint import checkpoint"};
     if (!module.path.empty()) {
       const std::string path = CleanText(module.path);

@@ -6,7 +6,16 @@ import pathlib
 import subprocess
 
 import events
-from recorded import HERE, Case, Setting, main, needs_libraries, older_than, program
+from recorded import (
+    HERE,
+    Case,
+    Recorded,
+    Setting,
+    main,
+    needs_libraries,
+    older_than,
+    program,
+)
 
 # Of programs/remedies.py.
 CHANGES = {
@@ -31,6 +40,33 @@ JOB_CHANGES = {
     "replicated": ("", "ddp", "zero:AdamW", "fsdp:GPT:Block"),
     "named_replicated": ("", "unread_output:GPT"),
     "network": ("", "zero:AdamW:Network", "fsdp:Network:Residual")}
+# Its blocks count their calls, next to statistics that are kept as they should be.
+COUNTING = """
+import torch
+
+class Counting(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.norm = torch.nn.Linear(64, 64), torch.nn.BatchNorm1d(64)
+        self.register_buffer("calls", torch.zeros((), dtype=torch.long))
+
+    def forward(self, x):
+        self.calls += 1
+        return self.norm(self.layer(x))
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(Counting() for _ in range(2))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+model = Model().cuda()
+model(torch.ones(8, 64, device="cuda")).sum().backward()
+"""
 MIB = 1 << 20
 RESERVE = ["--reserve", "500MiB"]  # the capacities below are this and what the script has
 
@@ -88,6 +124,33 @@ class RemediesTest(Case):
                 with self.subTest(f"{model}/{change} changes something"):
                     self.assertIsNotNone(events.difference(written[f"{model}/{change}"][0], written[f"{model}/"][0]))
         return {name: peak for name, (_, peak) in written.items()}
+
+    def test_in_numbers(self):
+        """What the changes compute, on the CPU with real numbers, next to what the script does without them."""
+        process = HERE.parents[1] / "record" / "process"
+        run = subprocess.run([Setting.python, *program("remedies_in_numbers.py")], text=True, check=False,
+                             capture_output=True, env={**os.environ, **self.gpu(), "PYTHONPATH": str(process)})
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertIn("attention", run.stdout)  # the last
+
+    def test_what_results_are_said_to_be(self):
+        """A second forward pass moves buffers once more, and dropout draws other numbers for a part of a batch."""
+        script = pathlib.Path(self.folder, "script.py")
+        script.write_text(COUNTING, encoding="utf-8")
+        run = Recorded(self.folder, [str(script)], ["--survey"])
+        proposed = {each["name"]: each for each in run.process["proposals"]}
+        self.assertEqual((proposed["checkpoint:Counting"].get("preserves", False),
+                          proposed["checkpoint:Counting"]["preserves_text"]),
+                         (False, "other results: what forward() of Counting changes in its buffers is changed twice"))
+        for name, text, has_contexts in (("network", "the same; random numbers are drawn again as they were", True),
+                                         ("gpt", "the same; random numbers are drawn again as they were", False)):
+            proposed = {each["name"]: each for each in self.record(
+                "remedies.py", "train", name, flags=["--survey"], name=name).process["proposals"]}
+            block = "Residual" if name == "network" else "Block"
+            found = proposed[f"checkpoint:{block}"]
+            self.assertEqual((found["preserves"], found["preserves_text"]), (True, text))
+            self.assertEqual("context_fn" in found["lines"][-1], has_contexts, found["lines"])
+        self.assertTrue(proposed["micro_batches:GPT:2"]["preserves_text"].endswith("; dropout draws other numbers"))
 
     def test_a_job(self):
         """Every rank is run of a script that a change makes a job; the rank that needs most counts."""

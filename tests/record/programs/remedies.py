@@ -7,6 +7,7 @@ the weights outweigh the activations; "scaled" is in float16, its gradients scal
 runs in a child of this process, which prints "PID MODEL/CHANGE".
 """
 import contextlib
+import functools
 import os
 import sys
 import traceback
@@ -61,18 +62,22 @@ class ChunkedCrossEntropy(torch.autograd.Function):
             loss += F.nll_loss(log_p, wanted, ignore_index=ignore_index, reduction="sum")
             if ctx.needs_input_grad[0]:
                 gradient = log_p.exp_().scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
-                part.copy_(gradient.mul_(kept))
+                part.copy_(gradient.mul_(kept * 2**15))  # for float16, which has no small numbers
         ctx.save_for_backward(logits, count)
         return loss / count
 
     @staticmethod
     def backward(ctx, scale):
         gradient, count = ctx.saved_tensors
-        return gradient.mul_(scale / count), None, None, None
+        return gradient.mul_(scale / count.clamp(min=1) / 2**15), None, None, None
 
 
 class FusedCrossEntropy(torch.autograd.Function):
-    """The mean cross entropy of F.linear(x, weight, bias), whose gradients are computed with it."""
+    """The mean cross entropy of F.linear(x, weight, bias), whose gradients are computed with it.
+
+    They are divided by the number of rows in backward, when the scale of the loss is known: float16 has no smaller
+    ones.
+    """
 
     @staticmethod
     def forward(ctx, x, targets, weight, bias=None, ignore_index=-100, rows=1024):
@@ -82,8 +87,8 @@ class FusedCrossEntropy(torch.autograd.Function):
             x, weight, bias = (each.to(dtype) if each is not None else None for each in (x, weight, bias))
         needs = [ctx.needs_input_grad[at] and each is not None for at, each in ((0, x), (2, weight), (3, bias))]
         dx = torch.empty_like(x) if needs[0] else None
-        dw, db = (torch.zeros_like(each, dtype=dtype) if need else None
-                  for need, each, dtype in zip(needs[1:], (weight, bias), ctx.dtypes[1:]))
+        dw, db = (torch.zeros_like(each, dtype=torch.float32) if need else None
+                  for need, each in zip(needs[1:], (weight, bias)))
         count = (targets != ignore_index).sum()
         loss = torch.zeros((), device=x.device)
         for i, (part, wanted) in enumerate(zip(x.split(rows), targets.split(rows))):
@@ -92,20 +97,21 @@ class FusedCrossEntropy(torch.autograd.Function):
             loss += F.nll_loss(log_p, wanted, ignore_index=ignore_index, reduction="sum")
             if any(needs):
                 gradient = log_p.exp_().scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
-                gradient = gradient.mul_(kept / count).to(x.dtype)
+                gradient = gradient.mul_(kept).to(x.dtype)
                 if dx is not None:
                     dx[i * rows:(i + 1) * rows] = gradient @ weight
                 if dw is not None:
                     dw += gradient.T @ part
                 if db is not None:
-                    db += gradient.sum(0)
-        ctx.save_for_backward(dx, dw, db)
+                    db += gradient.sum(0, dtype=torch.float32)
+        ctx.save_for_backward(dx, dw, db, count)
         return loss / count
 
     @staticmethod
     def backward(ctx, scale):
-        dx, dw, db = (each.mul_(scale).to(dtype) if each is not None else None
-                      for each, dtype in zip(ctx.saved_tensors, ctx.dtypes))
+        *gradients, count = ctx.saved_tensors
+        dx, dw, db = (each.mul_(scale / count.clamp(min=1)).to(dtype) if each is not None else None
+                      for each, dtype in zip(gradients, ctx.dtypes))
         return dx, None, dw, db, None, None
 
 
@@ -151,6 +157,25 @@ class Residual(nn.Module):
         return F.relu(x + self.norm2(self.conv2(F.relu(self.norm1(self.conv1(x))))))
 
 
+@contextlib.contextmanager
+def aside(block):
+    """Running statistics that move in here are copies."""
+    norms = [block.norm1, block.norm2]
+    kept = [(norm.running_mean, norm.running_var, norm.num_batches_tracked) for norm in norms]
+    for norm in norms:
+        norm.running_mean, norm.running_var = norm.running_mean.clone(), norm.running_var.clone()
+        norm.num_batches_tracked = norm.num_batches_tracked.clone()
+    try:
+        yield
+    finally:
+        for norm, buffers in zip(norms, kept):
+            norm.running_mean, norm.running_var, norm.num_batches_tracked = buffers
+
+
+def contexts(block):
+    return contextlib.nullcontext(), aside(block)
+
+
 class Network(nn.Module):
     """Of convolutions; it returns scores."""
 
@@ -166,7 +191,7 @@ class Network(nn.Module):
         for stage in (self.stage1, self.stage2):
             for block in stage:
                 if written == "checkpoint:Residual" or written == "checkpoint:Residual:2" and number % 2 == 0:
-                    x = checkpoint(block, x, use_reentrant=False)
+                    x = checkpoint(block, x, use_reentrant=False, context_fn=functools.partial(contexts, block))
                 else:
                     x = block(x)
                 number += 1

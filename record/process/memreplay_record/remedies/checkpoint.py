@@ -1,15 +1,51 @@
 """Activation checkpointing of a repeated or of one large module: what its forward pass saves is computed again in
 backward."""
+import contextlib
+import functools
 import weakref
 
 from memreplay_record.remedies.change import Proposal, module_text
 
 NAME = "checkpoint"  # checkpoint:CLASS, or checkpoint:CLASS:2 for every second one
-_PRESERVES = "the same; random numbers are drawn again as they were"
+_WITH_STATISTICS = '''\
+@contextmanager
+def with_copied_statistics(module):
+    """The second forward pass moves copies of running statistics, which the first one has moved."""
+    norms = [m for m in module.modules() if getattr(m, "track_running_stats", False)]
+    kept = [dict(m._buffers) for m in norms]
+    for m in norms:
+        m._buffers.update({name: each.clone() for name, each in m._buffers.items() if each is not None})
+    try:
+        yield
+    finally:
+        for m, buffers in zip(norms, kept):
+            m._buffers.update(buffers)
+
+def contexts(module):
+    return nullcontext(), with_copied_statistics(module)
+'''
+
+
+def _lines(found, modules, name):
+    """Returns the lines that checkpoint each `name` of the expression `modules`."""
+    more = f", context_fn=partial(contexts, {name})" if found.tracks else ""
+    before = ["from contextlib import contextmanager, nullcontext"] if found.tracks else []
+    return [*before, "from functools import partial", "from torch.utils.checkpoint import checkpoint",
+            *(["", *_WITH_STATISTICS.splitlines(), ""] if found.tracks else []),
+            f"for {name} in {modules}:",
+            f"    {name}.forward = partial(checkpoint, {name}.forward, use_reentrant=False{more})"]
+
+
+def preserved(model, classes):
+    """Says what a second forward pass of modules that have these classes in them computes, as arguments of Proposal."""
+    moved = sorted(classes & model.moves)
+    if moved:
+        return {"preserves": False, "preserves_text": f"other results: what forward() of {', '.join(moved)} changes in "
+                                                      "its buffers is changed twice"}
+    return {"preserves_text": "the same; random numbers are drawn again as they were"}
 
 
 def propose(seen):
-    from memreplay_record.remedies.survey import place_of
     for model in seen.trained():
         for each in model.repeated[:2]:
             for step, which in ((1, "each"), (2, "every second")):
@@ -21,20 +57,16 @@ def propose(seen):
                 yield Proposal(
                     f"{NAME}:{each.name}" + (f":{step}" if step > 1 else ""),
                     f"{which} {each.name} checkpointed ({(each.number + step - 1) // step} of {each.number})",
-                    ["from functools import partial", "from torch.utils.checkpoint import checkpoint",
-                     f"for block in {modules}{f'[::{step}]' if step > 1 else ''}:",
-                     "    block.forward = partial(checkpoint, block.forward, use_reentrant=False)"],
+                    _lines(each, f"{modules}{f'[::{step}]' if step > 1 else ''}", "block"),
                     cost=f"a second forward pass of {which} {each.name}, {100 * share:.0f} % of the model's parameters",
-                    cost_rank=1 + share, place=each.place, group="checkpoint", preserves_text=_PRESERVES)
-        for cls, share in model.large[:1 if model.repeated else 2]:
-            name = cls.__name__
+                    cost_rank=1 + share, place=each.place, group="checkpoint", **preserved(model, each.classes))
+        for each in model.large[:1 if model.repeated else 2]:
+            name, share = each.name, each.share
             yield Proposal(
                 f"{NAME}:{name}", f"the {name} checkpointed",
-                ["from functools import partial", "from torch.utils.checkpoint import checkpoint",
-                 f"module = next(m for m in {model.variable}.modules() if isinstance(m, {name}))",
-                 "module.forward = partial(checkpoint, module.forward, use_reentrant=False)"],
+                _lines(each, f"[m for m in {model.variable}.modules() if isinstance(m, {name})]", "module"),
                 cost=f"a second forward pass of the {name}, {100 * share:.0f} % of the model's parameters",
-                cost_rank=1 + share, place=place_of(cls), group="checkpoint", preserves_text=_PRESERVES)
+                cost_rank=1 + share, place=each.place, group="checkpoint", **preserved(model, each.classes))
 
 
 def apply(change, argument):
@@ -42,12 +74,21 @@ def apply(change, argument):
     torch, meet = change.torch, change.meeting()
     name, _, step = argument.partition(":")
     step = int(step or 1)
-    numbers = weakref.WeakKeyDictionary()  # of the modules, in the order in which they are first called
+    numbers = {}  # by the modules' ids: a weak reference, and which of them it is, in the order of their first calls
+    made = {"contextmanager": contextlib.contextmanager, "nullcontext": contextlib.nullcontext}
+    exec(_WITH_STATISTICS, made)
+
+    def number_of(module):
+        known = numbers.get(id(module))
+        if known is None or known[0]() is not module:
+            known = numbers[id(module)] = weakref.ref(module), len(numbers)
+        return known[1]
 
     def around(forward, module, args, kwargs):
-        if numbers.setdefault(module, len(numbers)) % step != 0 or not torch.is_grad_enabled():
+        if number_of(module) % step != 0 or not torch.is_grad_enabled():
             return forward(module, *args, **kwargs)
         meet()
-        return checkpoint(forward, module, *args, use_reentrant=False, **kwargs)
+        return checkpoint(forward, module, *args, use_reentrant=False,
+                          context_fn=functools.partial(made["contexts"], module), **kwargs)
 
     change.around_forward(name, around)

@@ -60,14 +60,14 @@ def _make(torch, F):
                 loss += F.nll_loss(log_p, wanted, ignore_index=ignore_index, reduction="sum")
                 if ctx.needs_input_grad[0]:
                     gradient = log_p.exp_().scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
-                    part.copy_(gradient.mul_(kept))
+                    part.copy_(gradient.mul_(kept * 2**15))  # for float16, which has no small numbers
             ctx.save_for_backward(logits, count)
             return loss / count
 
         @staticmethod
         def backward(ctx, scale):
             gradient, count = ctx.saved_tensors
-            return gradient.mul_(scale / count), None, None, None
+            return gradient.mul_(scale / count.clamp(min=1) / 2**15), None, None, None
 
     return ChunkedCrossEntropy
 

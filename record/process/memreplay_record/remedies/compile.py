@@ -1,4 +1,5 @@
 """torch.compile of a model: what lies between the operations that one kernel fuses is never in memory."""
+from memreplay_record.remedies import micro_batches
 from memreplay_record.remedies.change import Proposal, class_of
 
 NAME = "compile"  # compile:CLASS
@@ -11,7 +12,8 @@ def propose(seen):
                 f"{NAME}:{model.name}", f"torch.compile of {model.name}",
                 [f"{model.variable}.compile()  # before its first call, and before DDP gets it"],
                 cost="it is compiled when it begins and where shapes change, for minutes; then it is faster",
-                cost_rank=0.3, place=model.call.place, preserves_text="the same up to rounding", named_only=True)
+                cost_rank=0.3, place=model.call.place, named_only=True,
+                preserves_text="the same up to rounding" + micro_batches.other_numbers(model))
 
 
 def apply(change, argument):

@@ -36,7 +36,11 @@ def propose(seen):
 
 def _make(torch, F):
     class FusedCrossEntropy(torch.autograd.Function):
-        """The mean cross entropy of F.linear(x, weight, bias), whose gradients are computed with it."""
+        """The mean cross entropy of F.linear(x, weight, bias), whose gradients are computed with it.
+
+        They are divided by the number of rows in backward, when the scale of the loss is known: float16 has no smaller
+        ones.
+        """
 
         @staticmethod
         def forward(ctx, x, targets, weight, bias=None, ignore_index=-100, rows=1024):
@@ -46,8 +50,8 @@ def _make(torch, F):
                 x, weight, bias = (each.to(dtype) if each is not None else None for each in (x, weight, bias))
             needs = [ctx.needs_input_grad[at] and each is not None for at, each in ((0, x), (2, weight), (3, bias))]
             dx = torch.empty_like(x) if needs[0] else None
-            dw, db = (torch.zeros_like(each, dtype=dtype) if need else None
-                      for need, each, dtype in zip(needs[1:], (weight, bias), ctx.dtypes[1:]))
+            dw, db = (torch.zeros_like(each, dtype=torch.float32) if need else None
+                      for need, each in zip(needs[1:], (weight, bias)))
             count = (targets != ignore_index).sum()
             loss = torch.zeros((), device=x.device)
             for i, (part, wanted) in enumerate(zip(x.split(rows), targets.split(rows))):
@@ -56,20 +60,21 @@ def _make(torch, F):
                 loss += F.nll_loss(log_p, wanted, ignore_index=ignore_index, reduction="sum")
                 if any(needs):
                     gradient = log_p.exp_().scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
-                    gradient = gradient.mul_(kept / count).to(x.dtype)
+                    gradient = gradient.mul_(kept).to(x.dtype)
                     if dx is not None:
                         dx[i * rows:(i + 1) * rows] = gradient @ weight
                     if dw is not None:
                         dw += gradient.T @ part
                     if db is not None:
-                        db += gradient.sum(0)
-            ctx.save_for_backward(dx, dw, db)
+                        db += gradient.sum(0, dtype=torch.float32)
+            ctx.save_for_backward(dx, dw, db, count)
             return loss / count
 
         @staticmethod
         def backward(ctx, scale):
-            dx, dw, db = (each.mul_(scale).to(dtype) if each is not None else None
-                          for each, dtype in zip(ctx.saved_tensors, ctx.dtypes))
+            *gradients, count = ctx.saved_tensors
+            dx, dw, db = (each.mul_(scale / count.clamp(min=1)).to(dtype) if each is not None else None
+                          for each, dtype in zip(gradients, ctx.dtypes))
             return dx, None, dw, db, None, None
 
     return FusedCrossEntropy

@@ -2,6 +2,7 @@
 import functools
 
 from memreplay_record import on_import
+from memreplay_record.remedies import micro_batches
 from memreplay_record.remedies.change import Proposal
 
 NAME = "hf_attention"  # hf_attention:CLASS, of the model that is made with a config
@@ -15,7 +16,8 @@ def propose(seen):
                 [f'{model.attends_by_hand}.from_pretrained(..., attn_implementation="sdpa")',
                  "# or the same argument of from_config() or of the model's config"],
                 cost="nothing; it is faster", cost_rank=0.2, place=model.call.place,
-                preserves_text="the same up to rounding; attention weights cannot be returned")
+                preserves_text="the same up to rounding; attention weights cannot be returned"
+                + micro_batches.other_numbers(model))
 
 
 def apply(change, argument):

@@ -1,4 +1,5 @@
 """Turns on the checkpointing that models of Transformers and diffusers have."""
+from memreplay_record.remedies import checkpoint
 from memreplay_record.remedies.change import Proposal
 
 NAME = "hf_checkpoint"
@@ -13,7 +14,14 @@ def propose(seen):
                 [f"{model.variable}.gradient_checkpointing_enable()",
                  "# or TrainingArguments(gradient_checkpointing=True)"],
                 cost="a second forward pass of each layer", cost_rank=1 + share, place=model.call.place,
-                group="checkpoint", preserves_text="the same; random numbers are drawn again as they were")
+                group="checkpoint", **_preserved(model))
+
+
+def _preserved(model):
+    if any(each.tracks for each in model.repeated):
+        return {"preserves": False,
+                "preserves_text": "other results: BatchNorm's running statistics move twice in each step"}
+    return checkpoint.preserved(model, set().union(*(each.classes for each in model.repeated)))
 
 
 def apply(change, argument):

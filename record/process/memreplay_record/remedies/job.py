@@ -54,8 +54,10 @@ def preserved(model):
     if model.in_job:
         return "the same up to rounding"
     if can_split(model):
-        return "the same up to rounding, if the loss is a mean over samples of equal weight"
-    return f"the same as a batch of {ranks()} times as many samples: each rank has a batch of the script's size"
+        return "the same up to rounding, if the loss is a mean over samples of equal weight" + \
+            micro_batches.other_numbers(model)
+    return f"the same as a batch of {ranks()} times as many samples: each rank has a batch of the script's size" + \
+        ("; batch normalisation sees one rank's" if model.mixes_samples else "")
 
 
 def exchanged(size, times=1):

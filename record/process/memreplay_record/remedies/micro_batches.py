@@ -22,7 +22,13 @@ def propose(seen):
                 preserves=not model.mixes_samples, place=model.call.place,
                 preserves_text="other statistics of batch normalisation, which sees a part of the batch"
                 if model.mixes_samples
-                else "the same up to rounding, if the loss is a mean over samples of equal weight")
+                else "the same up to rounding, if the loss is a mean over samples of equal weight"
+                + other_numbers(model))
+
+
+def other_numbers(model):
+    """Says that a change makes a model draw other random numbers, if it draws any."""
+    return "; dropout draws other numbers" if model.draws else ""
 
 
 def _lines(model, parts):

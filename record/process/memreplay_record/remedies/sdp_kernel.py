@@ -15,7 +15,8 @@ def propose(seen):
             NAME, "a kernel of scaled_dot_product_attention() that keeps no scores",
             [f"# without: {text}" if text else "# without the line that forbids these kernels"],
             cost="nothing; it is faster", cost_rank=0.25, place=seen.forbids_kernels.place,
-            preserves_text="the same up to rounding; the kernel may have been forbidden for a reason")
+            preserves_text="the same up to rounding; the kernel may have been forbidden for a reason, and dropout in "
+                           "it draws other numbers")
 
 
 def around(torch, replaced):

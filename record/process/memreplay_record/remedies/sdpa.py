@@ -29,7 +29,8 @@ def propose(seen):
                      found.text],
                     cost="nothing; it is faster", cost_rank=0.2, place=survey.place(found.path, first),
                     preserves_text="the same up to rounding"
-                    + (", as the mask is the causal one" if found.is_causal else ""))
+                    + (", as the mask is the causal one" if found.is_causal else "")
+                    + ("; dropout draws other numbers" if "dropout_p" in found.text else ""))
 
 
 def apply(change, argument):
@@ -166,6 +167,9 @@ class _Match:
     def _scores(self, node):
         name, arguments = _called(node)
         if name.rpartition(".")[2] == "masked_fill" and len(arguments) == 2:
+            value = ast.unparse(arguments[1])
+            if not ("-" in value and ("inf" in value or "1e" in value.lower()) or value.endswith(".min")):
+                return False
             self.is_masked = True
             node = self._resolve(node.func.value)
         if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):

@@ -117,12 +117,15 @@ def _name_of(value, frame):
 
 
 class Repeated:
-    """A class of modules of which a model has several, one after the other."""
+    """A class of modules of which a model has several, one after the other, or one that is large."""
 
-    def __init__(self, cls, number, path, share):
-        self.cls, self.number = cls, number
+    def __init__(self, cls, modules, path, share):
+        self.cls, self.number = cls, len(modules)
         self.path = path  # of the ModuleList or Sequential that has all of them; "": there is none
         self.share = share  # of the model's parameters
+        inside = [each for module in modules for _, each in notes.modules_of(module)]
+        self.classes = {name_of(type(each)) for each in inside}
+        self.tracks = any(fields_of(each).get("track_running_stats", False) for each in inside)
 
     @property
     def name(self):
@@ -172,6 +175,8 @@ class Model:
         self.is_own = _is_own_class(self.cls)
         self.own_classes = [cls for cls in {id(type(m)): type(m) for m in modules}.values() if _is_own_class(cls)]
         # Whether the result for a sample depends on the others.
+        self.moves = set()  # names of classes whose forward() changes buffers, except running statistics
+        self.draws = False  # whether its forward() draws random numbers
         self.mixes_samples = any(issubclass(type(m), torch.nn.modules.batchnorm._BatchNorm) for m in modules)
 
     @property
@@ -187,7 +192,7 @@ def _replicated(torch, module):
 def _repeated(torch, model):
     """Returns the outermost repeated classes, largest share first."""
     lists = (torch.nn.ModuleList, torch.nn.Sequential, torch.nn.ModuleDict)
-    places, sizes, inside = {}, {}, set()
+    places, found, sizes, inside = {}, {}, {}, set()
     for path, module in notes.modules_of(model):
         if any(path.startswith(outer) for outer in inside):
             continue
@@ -199,29 +204,31 @@ def _repeated(torch, model):
                 continue
             cls = class_of(child)
             places.setdefault(cls, []).append("" if issubclass(type(module), torch.nn.ModuleDict) else path)
+            found.setdefault(cls, []).append(child)
             sizes[cls] = sizes.get(cls, 0) + sum(p.numel() for p in parameters)
             inside.add(f"{path}.{name}." if path else f"{name}.")
     total = max(sum(p.numel() for p in notes.parameters_of(model)), 1)
-    found = [Repeated(cls, len(paths), paths[0] if len(set(paths)) == 1 else "", sizes[cls] / total)
-             for cls, paths in places.items() if len(paths) > 1]
-    return sorted(found, key=lambda each: -each.share)
+    repeated = [Repeated(cls, found[cls], paths[0] if len(set(paths)) == 1 else "", sizes[cls] / total)
+                for cls, paths in places.items() if len(paths) > 1]
+    return sorted(repeated, key=lambda each: -each.share)
 
 
 def _large(torch, model, repeated):
-    """Returns classes of which the model has one module, with several layers and outside the repeated ones, and their
-    shares of its parameters, largest first."""
+    """Returns classes of which the model has one module, with several layers and outside the repeated ones, largest
+    share first."""
     total = max(sum(p.numel() for p in notes.parameters_of(model)), 1)
     of_class = {}
     for _, module in notes.modules_of(model):
         of_class.setdefault(class_of(module), []).append(module)
-    found = {}
+    found = []
     for cls, modules in of_class.items():
         inside = [each for _, each in notes.modules_of(modules[0])]
         layers = sum(bool(notes.entries(each, "_parameters")) for each in inside)
         if len(modules) == 1 and modules[0] is not model and layers > 1 and not cls.__module__.startswith("torch.nn.") \
                 and not repeated & {class_of(each) for each in inside}:
-            found[cls] = sum(p.numel() for p in notes.parameters_of(modules[0])) / total
-    return sorted(found.items(), key=lambda each: -each[1])
+            share = sum(p.numel() for p in notes.parameters_of(modules[0])) / total
+            found.append(Repeated(cls, modules, "", share))
+    return sorted(found, key=lambda each: -each.share)
 
 
 class Optimizer:
@@ -236,6 +243,27 @@ class Optimizer:
     @property
     def name(self):
         return name_of(self.cls)
+
+
+class _State:
+    """What a forward pass of a model may change apart from its outputs: buffers and the GPU's random numbers."""
+
+    def __init__(self, torch, model):
+        self._owners = [each for _, each in notes.modules_of(model)]
+        self._buffers = [self._of(each) for each in self._owners]
+        self._random = torch.cuda.get_rng_state()
+
+    @staticmethod
+    def _of(module):
+        return [(name, id(each), each._version) for name, each in notes.entries(module, "_buffers")]
+
+    def moved(self):
+        """Returns the names of the classes whose buffers have changed, except running statistics."""
+        return {name_of(type(each)) for each, before in zip(self._owners, self._buffers)
+                if not fields_of(each).get("track_running_stats", False) and self._of(each) != before}
+
+    def has_drawn(self, torch):
+        return not torch.equal(torch.cuda.get_rng_state(), self._random)
 
 
 class Seen:
@@ -288,6 +316,7 @@ class SurveyingNotes(notes.Notes):
     def __init__(self, torch, watch, count):
         self.seen = Seen(torch)
         self._made = {}  # id of an optimizer -> the Call that made it
+        self._before = None  # the _State before the call of a model that is trained
         self._waiting = None  # a Model that ran in evaluation with gradients, while no backward followed
         super().__init__(torch, watch, count)
         on_import.after("transformers.generation.utils", self._see_generation)
@@ -399,6 +428,8 @@ class SurveyingNotes(notes.Notes):
             torch = self.torch
             if model.trained and model.batch == 0:
                 with torch._C.DisableTorchFunction():
+                    if self._before is not None:
+                        model.moves, model.draws = self._before.moved(), self._before.has_drawn(torch)
                     model.batch = micro_batches.batch_of(torch, args, _keywords_of(module))
                     model.returns_loss = micro_batches.find_loss(torch, output) is not None
             self._see_output(model, module, args, output)
@@ -435,6 +466,7 @@ class SurveyingNotes(notes.Notes):
                 if not model.trained:  # the line to change is that of the training
                     model.call, model.variable = call_of(frame), _name_of(module, frame)
                 model.trained = True
+                self._before = _State(torch, _replicated(torch, module)) if model.batch == 0 else None
                 model.takes_floats = model.takes_floats or any(
                     torch.is_tensor(value) and value.is_floating_point() for value in args)
             else:
