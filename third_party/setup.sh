@@ -55,6 +55,24 @@ CHECK_PACKAGES=(
   zsh
 )
 
+# locked_apt_get LOG ARGUMENT...: apt-get with these arguments, once no other process holds one of its locks; those of
+# the lists and the archives are not among what its option DPkg::Lock::Timeout waits for. Its output is in LOG.
+locked_apt_get() {
+  local log=$1 until=$((SECONDS + 600)) status holder said=''
+  shift
+  while :; do
+    status=0
+    "${as_root[@]}" env LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" \
+      </dev/null >"$log" 2>&1 || status=$?
+    ((status)) && grep -q '^E: Could not get lock' "$log" && ((SECONDS < until)) || return "$status"
+    holder=$(sed -nE 's/.* (process [0-9]+) \(([^)]*)\).*/\2 of \1/p; T; q' "$log")
+    [[ $said == "$holder." ]] ||
+      echo "memreplay: waiting for ${holder:-another process} to release apt's lock (at most 10 minutes)" >&2
+    said=$holder.
+    sleep 1
+  done
+}
+
 # install_missing PACKAGE...: installs those that are not there, with sudo when
 # not root, after saying which. All output is on stderr. Fails, having said
 # what to do, where it cannot.
@@ -80,11 +98,8 @@ install_missing() {
   echo "memreplay: installing Debian packages${as_root:+ (with sudo)}: ${missing[*]}" >&2
   local log status=0
   log=$(mktemp)
-  {
-    "${as_root[@]}" apt-get -qq update &&
-      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-        apt-get -qq -o Dpkg::Use-Pty=0 install -y --no-install-recommends "${missing[@]}"
-  } </dev/null >"$log" 2>&1 || status=$?
+  locked_apt_get "$log" update &&
+    locked_apt_get "$log" install -y --no-install-recommends "${missing[@]}" || status=$?
   if ((status)); then
     tail -n 30 "$log" >&2
     echo "memreplay: apt-get could not install: ${missing[*]}" >&2
