@@ -385,18 +385,25 @@ const Card* FindByName(std::string_view text, std::string* error) {
     *error = "several GPUs match: " + Names(*found);
     return nullptr;
   }
-  // Collects the GPUs that share the longest beginning with `text`.
+  // Collects the GPUs that have the most characters in the places of `text`, by number from the
+  // front or from the back.
+  constexpr size_t kMaxSimilar = 8;
   std::vector<const Card*> similar;
-  size_t longest = 4;
+  size_t most = std::max<size_t>(plain.size() / 2, 3);
   for (const Card& card : AllCards()) {
     const std::string name = Plain(card.name);
-    size_t same = 0;
-    while (same < name.size() && same < plain.size() && name[same] == plain[same]) ++same;
-    if (same < longest) continue;
-    if (same > longest) similar.clear();
-    longest = same;
+    size_t front = 0, back = 0;
+    for (size_t i = 0; i < std::min(name.size(), plain.size()); ++i) {
+      front += name[i] == plain[i] ? 1 : 0;
+      back += name[name.size() - 1 - i] == plain[plain.size() - 1 - i] ? 1 : 0;
+    }
+    const size_t same = std::max(front, back);
+    if (same < most) continue;
+    if (same > most) similar.clear();
+    most = same;
     similar.push_back(&card);
   }
+  similar.resize(std::min(similar.size(), kMaxSimilar));
   *error = "no such GPU; --card list prints the " + std::to_string(AllCards().size()) +
            " there are" + (similar.empty() ? "" : ", among them " + Names(similar)) +
            "; custom:12GiB,cc=8.9,sms=46 is one of your own";

@@ -20,10 +20,7 @@ absl::StatusOr<Bytes> ParseCapacity(std::string_view text,
   const absl::StatusOr<Bytes> size = ParseSize(text);
   std::string unknown;
   const std::optional<Card> card = FindCard(text, &unknown);
-  if (!size.ok() && !card.has_value()) {
-    return absl::InvalidArgumentError(
-        StrCat(ToStd(size.status().message()), "; as the name of a GPU: ", unknown));
-  }
+  if (!size.ok() && !card.has_value()) return NeitherSizeNorGpu(text, unknown);
   if (!size.ok()) {
     const Bytes total(card->memory);
     const AssumedOutside outside = context.value_or(AssumeOutside(card->multiprocessors));

@@ -38,6 +38,10 @@ std::string FormatPart(int64_t part, int64_t whole);
 // below 2^63. Error: InvalidArgument naming the text and what is accepted.
 absl::StatusOr<Bytes> ParseSize(std::string_view text);
 
+// Returns the error of a text that is neither a size nor the name of a GPU; `unknown` says why it
+// is no name. What begins with a letter was meant to be one.
+absl::Status NeitherSizeNorGpu(std::string_view text, std::string_view unknown);
+
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_REPORT_WORDS_SIZES_H_
