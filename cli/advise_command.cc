@@ -13,12 +13,6 @@
 
 namespace memreplay {
 
-bool IsAboutScript(absl::Span<const std::string> args) {
-  return std::any_of(args.begin(), args.end(), [](const std::string& word) {
-    return word == "--" || (word[0] != '-' && word.size() > 3 && word.ends_with(".py"));
-  });
-}
-
 void AddAdviseKey(FlagSet* flags, AdviseKey* key) {
   flags->AddOthers(
       [flags, key](std::string_view name, std::string_view value) -> absl::StatusOr<bool> {
@@ -45,15 +39,7 @@ void AddAdviseKey(FlagSet* flags, AdviseKey* key) {
 }
 
 absl::StatusOr<int> RunAdvise(const CommandLine& line) {
-  const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
-  if (!IsAboutScript(line.args) && std::none_of(line.args.begin(), line.args.end(), is_help)) {
-    if (!line.args.empty()) return RunAdviseRecording(line);
-    return absl::InvalidArgumentError(
-        "advise: expected a script, such as train.py, -- and a command that starts one, or the "
-        "FILE of a recording");
-  }
-  const absl::StatusOr<int> status = RunAdviseScript(line);
-  return status.ok() ? status : Within("advise", status.status());
+  return FindCommand(FormOfAdvise(line.args))->run(line);
 }
 
 }  // namespace memreplay

@@ -111,7 +111,7 @@ absl::StatusOr<proto::Report> AdviseValues(const std::vector<ValuedFile>& files,
 
 absl::StatusOr<int> RunAdviseRecording(const CommandLine& line) {
   AdviseFileFlags options;
-  FlagSet flags("advise FILE... [flags]", kAdviseFileDescription);
+  FlagSet flags("advise [recording] FILE... [flags]", kAdviseFileDescription);
   AddCapacityFlag(&flags, &options.file.settings,
                   "the memory that it should fit into: that of a GPU, such as rtx-4090, or a size\n"
                   "that is available to PyTorch",
@@ -120,9 +120,14 @@ absl::StatusOr<int> RunAdviseRecording(const CommandLine& line) {
   AddDeviceFlag(&options.file.device, &flags);
   AddFileFlags(&options.file, &flags);
   AddAdviseKey(&flags, &options.key);
-  const absl::StatusOr<std::optional<Inputs>> inputs = ParseInputs(line, "advise", &flags);
+  const absl::StatusOr<std::optional<Inputs>> inputs =
+      ParseInputs(line, "advise", &flags, /*may_be_none=*/true);
   if (!inputs.ok()) return inputs.status();
   if (!inputs->has_value()) return kExitAnswered;
+  if ((*inputs)->files().empty()) {
+    return absl::InvalidArgumentError(
+        "advise: no FILE given; see memreplay advise recording --help");
+  }
   const bool is_named = !options.file.settings.capacity_note.empty();  // not a size
   const std::string card = is_named ? options.card : "";
   if (!options.key.name.empty()) {

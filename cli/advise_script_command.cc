@@ -1,4 +1,6 @@
 // memreplay advise -- PROGRAM
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -57,10 +59,14 @@ constexpr char kAdviseDescription[] =
     "largest value with which the script fits as it is, and with each change. The script gets\n"
     "--batch_size=N at the end, or N in place of each ? in ARGUMENTS.\n"
     "\n"
-    "advise FILE --card NAME, without a script, answers for a recording, by editing it; and\n"
-    "advise A=8 B=16 --batch_size=? --card NAME for recordings with two values of an argument.\n"
+    "All flags stand before PROGRAM; what follows its name is its own.\n"
     "\n"
-    "The exit status is 1 if nothing that was tried makes the script fit.";
+    "advise FILE --card NAME, without a script, answers for a recording, by editing it; and\n"
+    "advise A=8 B=16 --batch_size=? --card NAME for recordings with two values of an argument;\n"
+    "see memreplay advise recording --help.\n"
+    "\n"
+    "The exit status is 1 if nothing that was tried makes the script fit. Ctrl-C or SIGTERM ends\n"
+    "it with the rows that are known by then, and exit status 130 or 143.";
 
 struct AdviseFlags {
   AdviseKey key;
@@ -115,8 +121,8 @@ std::vector<ScriptRun> OtherRanks(const ScriptRun& run, int group) {
   return others;
 }
 
-absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion question) {
-  ScriptRunner runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
+absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion question,
+                                     ScriptRunner& runner) {
   Progress progress(StrCat("running ", options.run.program[0]));
   question.at_once = runner.jobs();
   const auto began = std::chrono::steady_clock::now();
@@ -128,7 +134,6 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
       [&](absl::Span<const ScriptRun> made) -> absl::StatusOr<std::vector<proto::AdvisedRun>> {
     std::vector<proto::AdvisedRun> runs;
     for (absl::StatusOr<ScriptRunner::Answer>& answer : runner.RunEach(made, StudyRun)) {
-      if (runner.interrupted()) return absl::CancelledError("interrupted");
       proto::AdvisedRun& run = runs.emplace_back();
       if (answer.ok()) {
         run = answer->report.advised();
@@ -138,6 +143,8 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
                                                        FormatSize(card::kMaxBytes))
                                               : StrCat("memory is too little: ", row.refusal()));
         }
+      } else if (absl::IsCancelled(answer.status())) {
+        run.set_interrupted(true);
       } else {
         run.set_error(std::string(answer.status().message()));
       }
@@ -160,7 +167,10 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
     has_ranks = true;
     const absl::StatusOr<std::vector<proto::AdvisedRun>> found = advised_of_rank(others);
     if (!found.ok()) return found;
-    for (size_t i = 0; i < others.size(); ++i) MergeRank(found->at(i), jobs[i]);
+    for (size_t i = 0; i < others.size(); ++i) {
+      if (found->at(i).interrupted()) *jobs[i] = found->at(i);
+      if (!jobs[i]->interrupted()) MergeRank(found->at(i), jobs[i]);
+    }
     return runs;
   };
   const auto run_each = [&](absl::Span<const std::vector<std::string>> remedies) {
@@ -211,6 +221,7 @@ absl::StatusOr<proto::Advice> Advise(const AdviseFlags& options, AdviceQuestion 
   }
   advice->set_runs(runner.made());
   advice->set_from_cache(runner.from_cache());
+
   advice->set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   return advice;
@@ -224,9 +235,12 @@ absl::StatusOr<AdviceQuestion> QuestionOf(const AdviseFlags& options) {
   question.value = options.key.value;
   question.finds_largest = options.key.finds_largest;
   question.card = options.run.card;
+  if (options.run.card.empty()) return question;
   std::string why;
   const std::optional<Card> card = FindCard(options.run.card, &why);
-  if (!card.has_value()) return absl::InvalidArgumentError(StrCat("--card: ", why));
+  if (!card.has_value()) {
+    return absl::InvalidArgumentError(StrCat("--card ", options.run.card, ": ", why));
+  }
   question.memory = Bytes(card->memory);
   const auto given = options.run.card_options.find(std::string(card::kCapacity.variable));
   if (given != options.run.card_options.end()) {
@@ -243,29 +257,40 @@ absl::StatusOr<AdviceQuestion> QuestionOf(const AdviseFlags& options) {
   return question;
 }
 
-}  // namespace
-
-absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {
-  AdviseFlags options;
-  FlagSet flags("advise --card NAME [--KEY=N] [--KEY=?] [flags] -- PROGRAM [ARGUMENTS]",
+FlagSet FlagsOf(AdviseFlags* options) {
+  FlagSet flags("advise [script] --card NAME [--KEY=N] [--KEY=?] [flags] [--] PROGRAM [ARGUMENTS]",
                 kAdviseDescription);
-  flags.AddText("card", "NAME", &options.run.card,
+  flags.AddText("card", "NAME", &options->run.card,
                 "the GPU that the script should fit; record --card list prints those known");
-  flags.AddTexts("try", "REMEDY", &options.only,
+  flags.AddTexts("try", "REMEDY", &options->only,
                  "try only this change, such as checkpoint:Block; may be given several times");
-  flags.AddNumber("max-runs", "N", &options.most,
+  flags.AddNumber("max-runs", "N", &options->most,
                   "how many pairs and triples to run at most, and how many runs to look for\n"
                   "largest values in (default: 24)");
-  AddRecordFlags(&options.run, &flags);
-  AddJobs(&flags, &options.jobs);
-  flags.AddSwitch("no-cache", &options.no_cache, "run everything again");
-  AddJsonFlag(&options.json, &flags);
+  AddRecordFlags(&options->run, &flags);
+  AddJobs(&flags, &options->jobs);
+  flags.AddSwitch("no-cache", &options->no_cache, "run everything again");
+  AddJsonFlag(&options->json, &flags);
+  return flags;
+}
+
+absl::StatusOr<int> AdviseScriptCommand(const CommandLine& line) {
+  AdviseFlags options;
+  FlagSet flags = FlagsOf(&options);
   AddAdviseKey(&flags, &options.key);
   absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
   if (!program.ok()) return program.status();
   if (flags.help_requested()) return ShowHelp(line, flags);
-  options.run.program = *std::move(program);
-  if (options.run.card.empty()) return absl::InvalidArgumentError("no --card NAME given");
+  SetProgram(*std::move(program), &options.run);
+  if (IsCardList(options.run.card)) return ListCards(options.json);
+  if (options.run.card.empty() && !options.run.program.empty()) return NoCard(options.run.program);
+  const absl::StatusOr<AdviceQuestion> question = QuestionOf(options);
+  if (!question.ok()) return question.status();
+  if (options.run.program.empty()) {
+    return absl::InvalidArgumentError(
+        "expected a script, such as train.py, -- and a command that starts one, or the FILE of a "
+        "recording");
+  }
   if (options.jobs.value_or(1) < 1) {
     return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));
   }
@@ -273,14 +298,18 @@ absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {
     return absl::InvalidArgumentError("--no-notes: without them nothing is known of the modules");
   }
   if (const absl::Status call = CheckRecordCall(options.run); !call.ok()) return call;
+  if (const absl::Status known = CheckRemedies("--try", options.only); !known.ok()) return known;
   if (options.key.value == 0 && options.key.finds_largest &&
       ScriptKey{options.key.name}.IsIn(options.run.program)) {
     return absl::InvalidArgumentError(StrCat(options.key.name, "=?: expected ", options.key.name,
                                              "=N as well, for the ? in the script's arguments"));
   }
-  const absl::StatusOr<AdviceQuestion> question = QuestionOf(options);
-  if (!question.ok()) return question.status();
-  absl::StatusOr<proto::Advice> advice = Advise(options, *question);
+  ScriptRunner runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
+  absl::StatusOr<proto::Advice> advice = Advise(options, *question, runner);
+  if (!advice.ok() && absl::IsCancelled(advice.status())) {
+    PrintError("advise: no run had ended when it was interrupted");
+    return runner.stop().exit_status();
+  }
   if (!advice.ok()) return advice.status();
 
   proto::Report report = NewReport("advise");
@@ -289,7 +318,29 @@ absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {
   const absl::Status printed = PrintAnswer(
       report, options.json, [&] { return RenderAdvice(report.file(), report.advice()); });
   if (!printed.ok()) return printed;
+  if (runner.stop().received()) return runner.stop().exit_status();
   return AdviceFits(report.advice()) ? kExitAnswered : kExitBad;
+}
+
+}  // namespace
+
+// A script is what stands behind "--" or begins with "-m", and what has a word NAME.py, unless the
+// first word is a file that cannot be started.
+std::string_view FormOfAdvise(absl::Span<const std::string> args) {
+  AdviseFlags options;
+  const auto first = args.begin() + FlagsOf(&options).EndOfLeading(args);
+  if (first == args.end() || *first == "--") return "advise script";
+  const bool is_file = !first->ends_with(".py") && access(first->c_str(), F_OK) == 0 &&
+                       access(first->c_str(), X_OK) != 0;
+  const bool is_script = std::any_of(first, args.end(), [](const std::string& word) {
+    return word == "-m" || (!word.starts_with('-') && word.ends_with(".py"));
+  });
+  return is_script && !is_file ? "advise script" : "advise recording";
+}
+
+absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {
+  const absl::StatusOr<int> status = AdviseScriptCommand(line);
+  return status.ok() ? status : Within("advise", status.status());
 }
 
 }  // namespace memreplay

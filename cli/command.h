@@ -1,5 +1,5 @@
-// The subcommands of memreplay. A new one takes a file <name>_command.cc, a declaration here
-// and a row in commands.cc.
+// The subcommands of memreplay and their forms. A new one takes a file <name>_command.cc, a
+// declaration here and a row in commands.cc.
 #ifndef MEMREPLAY_CLI_COMMAND_H_
 #define MEMREPLAY_CLI_COMMAND_H_
 
@@ -23,10 +23,6 @@ inline constexpr int kExitUnusable = 2;  // the input or the command line is unu
 struct CommandLine {
   std::vector<std::string> args;
   HelpText* help = nullptr;  // where --help goes; null: to standard output
-
-  CommandLine From(size_t first) const {  // without the words before that
-    return {{args.begin() + static_cast<ptrdiff_t>(first), args.end()}, help};
-  }
 };
 
 // Each function returns the exit status. An error is one line for stderr and means kExitUnusable.
@@ -37,39 +33,53 @@ absl::StatusOr<int> RunOom(const CommandLine& line);
 absl::StatusOr<int> RunDiff(const CommandLine& line);
 absl::StatusOr<int> RunConvert(const CommandLine& line);
 absl::StatusOr<int> RunSweep(const CommandLine& line);
+absl::StatusOr<int> RunSweepScript(const CommandLine& line);
 absl::StatusOr<int> RunAdvise(const CommandLine& line);
-// Runs `advise` on recordings.
+absl::StatusOr<int> RunAdviseScript(const CommandLine& line);
 absl::StatusOr<int> RunAdviseRecording(const CommandLine& line);
 absl::StatusOr<int> RunFit(const CommandLine& line);
-// Run `fit script` and `sweep script`; `line` is what follows these two words.
 absl::StatusOr<int> RunFitScript(const CommandLine& line);
-absl::StatusOr<int> RunSweepScript(const CommandLine& line);
-// Returns whether the words after `advise` name a script: one of them is "--" or "NAME.py".
-bool IsAboutScript(absl::Span<const std::string> args);
-// Runs `advise` on a script.
-absl::StatusOr<int> RunAdviseScript(const CommandLine& line);
 absl::StatusOr<int> RunGpu(const CommandLine& line);
 absl::StatusOr<int> RunLint(const CommandLine& line);
 absl::StatusOr<int> RunReport(const CommandLine& line);
 absl::StatusOr<int> RunRecord(const CommandLine& line);
 absl::StatusOr<int> RunSynth(const CommandLine& line);
+absl::StatusOr<int> RunSynthSchedule(const CommandLine& line);
 absl::StatusOr<int> RunFleet(const CommandLine& line);
 absl::StatusOr<int> RunMcp(const CommandLine& line);
 absl::StatusOr<int> RunCompletion(const CommandLine& line);
 
-// A command of the program; kCommands has one row for each.
+// A command of the program, or a form of one, which has two words; kCommands has one row for each.
 struct Command {
-  std::string_view name;
+  std::string_view name;  // "fit", "fit script"
   std::string_view summary;
   absl::StatusOr<int> (*run)(const CommandLine& line);
   bool is_python = false;         // run by a Python interpreter, its --help too
   bool takes_parameters = false;  // --set NAME=N, of a schedule
+  // Starts a script or a driver, which map more memory than they touch: no memory limit by default.
+  bool maps_much = false;
+  // Returns the form that these words mean without its second word; "": none. Null: likewise.
+  std::string_view (*form)(absl::Span<const std::string> args) = nullptr;
 
+  bool is_form() const { return name.find(' ') != name.npos; }
+  // Whether this is a form of `command`.
+  bool is_form_of(const Command& command) const {
+    return name.starts_with(command.name) && name.substr(command.name.size()).starts_with(' ');
+  }
   // The flags that are taken out of the command line before `run` reads its own: those of every
   // command, which ProgramHelp() describes.
   std::vector<HelpFlag> common_flags() const;
 };
 absl::Span<const Command> Commands();
+const Command* FindCommand(std::string_view name);  // null: there is none
+
+// What `advise` and `synth` are about (Command::form).
+std::string_view FormOfAdvise(absl::Span<const std::string> args);
+std::string_view FormOfSynth(absl::Span<const std::string> args);
+
+// Answers --card list.
+bool IsCardList(std::string_view card);
+absl::StatusOr<int> ListCards(bool json);
 
 // Returns the text of "memreplay --help".
 std::string ProgramHelp();

@@ -1,4 +1,5 @@
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/output.h"
@@ -16,16 +17,48 @@ constexpr Command kCommands[] = {
     {"diff", "show what changed between two files or reports", RunDiff},
     {"sweep", "rank settings, searched or given, and print the best to paste", RunSweep, false,
      true},
+    {.name = "sweep script",
+     .summary = "rank values of a script's argument on simulated GPUs",
+     .run = RunSweepScript,
+     .maps_much = true},
     {"fit", "find the smallest device memory that is enough, for each setting", RunFit, false,
      true},
-    {"advise", "try changes to a script: which make it fit a GPU, and what they cost", RunAdvise},
-    {"gpu", "replay a file on a real GPU and compare it with the simulation", RunGpu, false, true},
+    {.name = "fit script",
+     .summary = "find the largest value of a script's argument that fits a GPU",
+     .run = RunFitScript,
+     .maps_much = true},
+    {.name = "advise",
+     .summary = "try changes to a script: which make it fit a GPU, and what they cost",
+     .run = RunAdvise,
+     .maps_much = true,
+     .form = FormOfAdvise},
+    {.name = "advise script",
+     .summary = "run a script with each change, on a simulated GPU",
+     .run = RunAdviseScript,
+     .maps_much = true},
+    {.name = "advise recording",
+     .summary = "edit a recording as each change would have it",
+     .run = RunAdviseRecording},
+    {.name = "gpu",
+     .summary = "replay a file on a real GPU and compare it with the simulation",
+     .run = RunGpu,
+     .takes_parameters = true,
+     .maps_much = true},
     {"report", "write an interactive page: timeline, block map, tables", RunReport},
     {"convert", "write a file in another format", RunConvert},
     {"lint", "check a PYTORCH_CUDA_ALLOC_CONF string for errors and risks", RunLint},
-    {"record", "run a PyTorch script on a simulated or real GPU and record it", RunRecord},
-    {"synth", "predict the requests and the memory of a training run or a schedule", RunSynth,
-     false, true},
+    {.name = "record",
+     .summary = "run a PyTorch script on a simulated or real GPU and record it",
+     .run = RunRecord,
+     .maps_much = true},
+    {.name = "synth",
+     .summary = "predict the requests and the memory of a training run or a schedule",
+     .run = RunSynth,
+     .takes_parameters = true,
+     .form = FormOfSynth},
+    {.name = "synth schedule",
+     .summary = "expand a schedule into the requests it stands for, or check it",
+     .run = RunSynthSchedule},
     {"fleet", "analyse the recordings of many jobs on a cluster", RunFleet, true},
     {"mcp", "answer an assistant's questions (Model Context Protocol)", RunMcp, true},
     {"completion", "print shell completion for bash, zsh or fish, or the man page", RunCompletion},
@@ -34,6 +67,13 @@ constexpr Command kCommands[] = {
 }  // namespace
 
 absl::Span<const Command> Commands() { return kCommands; }
+
+const Command* FindCommand(std::string_view name) {
+  for (const Command& command : kCommands) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
 
 std::vector<HelpFlag> Command::common_flags() const {
   if (is_python) return {};
@@ -53,10 +93,16 @@ std::string ProgramHelp() {
       "usage: memreplay COMMAND [ARGUMENTS]\n"
       "\n"
       "commands:\n";
-  for (const Command& command : kCommands) {
-    StrAppend(&text, "  ", command.name, std::string(12 - command.name.size(), ' '),
-              command.summary, "\n");
-  }
+  const auto add = [&text](bool forms, size_t column) {
+    for (const Command& command : kCommands) {
+      if (command.is_form() != forms) continue;
+      StrAppend(&text, "  ", command.name, std::string(column - command.name.size(), ' '),
+                command.summary, "\n");
+    }
+  };
+  add(false, 12);
+  text += "\nforms of commands, with a help of their own:\n";
+  add(true, 18);
   StrAppend(
       &text,
       "\n"
@@ -66,7 +112,7 @@ std::string ProgramHelp() {
       "The format is detected from the content. --set NAME=N sets a parameter of a schedule for\n"
       "replay, oom, sweep, fit, gpu and synth. --memory-limit SIZE stops any command that needs\n"
       "more memory than that; 0 removes the limit. The default is three quarters of the memory\n"
-      "of the machine or of its control group; gpu and record have no limit by default.\n"
+      "of the machine or of its control group; gpu, record and what runs a script have none.\n"
       "\n"
       "The exit status is 0 if there is an answer and nothing is wrong, 1 if something is wrong\n"
       "(the replay differs from the recording, memory runs out, the file contradicts itself),\n"

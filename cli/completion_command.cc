@@ -1,4 +1,5 @@
 // memreplay completion bash|zsh|fish|man
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,23 @@ absl::StatusOr<std::vector<CommandHelp>> AllHelp() {
   return all;
 }
 
+// Gives a command that is several forms, by the words that follow, the flags of them all.
+void AddFlagsOfForms(std::vector<CommandHelp>* all) {
+  for (CommandHelp& row : *all) {
+    const Command* const command = FindCommand(row.name);
+    if (command->form == nullptr) continue;
+    for (const CommandHelp& other : *all) {
+      if (!FindCommand(other.name)->is_form_of(*command)) continue;
+      for (const HelpFlag& flag : other.help.flags) {
+        std::vector<HelpFlag>& own = row.help.flags;
+        const bool is_known = std::any_of(
+            own.begin(), own.end(), [&](const HelpFlag& each) { return each.name == flag.name; });
+        if (!is_known) own.push_back(flag);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<int> RunCompletion(const CommandLine& line) {
@@ -49,8 +67,9 @@ absl::StatusOr<int> RunCompletion(const CommandLine& line) {
     return absl::InvalidArgumentError(
         "completion: expected bash, zsh, fish or man; see memreplay completion --help");
   }
-  const absl::StatusOr<std::vector<CommandHelp>> commands = AllHelp();
+  absl::StatusOr<std::vector<CommandHelp>> commands = AllHelp();
   if (!commands.ok()) return commands.status();
+  if (kind != "man") AddFlagsOfForms(&*commands);
   const absl::Status printed =
       Print(kind == "bash"   ? BashCompletion(*commands)
             : kind == "zsh"  ? ZshCompletion(*commands)

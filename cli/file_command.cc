@@ -57,15 +57,15 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
 
 absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::string_view command,
                                                   FlagSet* flags, bool may_be_none) {
-  absl::StatusOr<Inputs> inputs = Inputs::Split(line.args);
-  if (!inputs.ok()) return Within(command, inputs.status());
-  absl::StatusOr<std::vector<std::string>> names = flags->Parse(inputs->args());
-  if (!names.ok()) return Within(command, names.status());
-  if (flags->help_requested()) {
+  if (AsksForHelp(line.args)) {
     const absl::StatusOr<int> shown = ShowHelp(line, *flags);
     if (!shown.ok()) return shown.status();
     return std::nullopt;
   }
+  absl::StatusOr<Inputs> inputs = Inputs::Split(line.args, *flags);
+  if (!inputs.ok()) return Within(command, inputs.status());
+  absl::StatusOr<std::vector<std::string>> names = flags->Parse(inputs->args());
+  if (!names.ok()) return Within(command, names.status());
   if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
     return Within(command, set);
   }

@@ -77,7 +77,6 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
 }  // namespace
 
 absl::StatusOr<int> RunFit(const CommandLine& line) {
-  if (!line.args.empty() && line.args[0] == "script") return RunFitScript(line.From(1));
   FitFlags options;
   FlagSet flags("fit FILE...|MODEL [flags]", kFitDescription);
   AddConfsFlag(&flags, &options.confs, "settings; may be given several times");

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "cli/guards.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -32,7 +33,7 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 std::string_view NearestWord(std::string_view word, absl::Span<const std::string_view> candidates) {
   std::string_view nearest;
-  size_t best = std::max<size_t>(2, word.size() / 3) + 1;
+  size_t best = std::min(std::max<size_t>(2, word.size() / 3), word.size() / 2) + 1;
   for (std::string_view candidate : candidates) {
     size_t distance = EditDistance(word, candidate);
     // An abbreviation is near, however short it is.
@@ -45,8 +46,18 @@ std::string_view NearestWord(std::string_view word, absl::Span<const std::string
   return nearest;
 }
 
+bool AsksForHelp(absl::Span<const std::string> args) {
+  return std::any_of(args.begin(), std::find(args.begin(), args.end(), "--"),
+                     [](const std::string& word) { return word == "--help" || word == "-h"; });
+}
+
 FlagSet::FlagSet(std::string usage, std::string description)
-    : usage_(std::move(usage)), description_(std::move(description)) {}
+    : usage_(std::move(usage)), description_(std::move(description)) {
+  memory_limit_ = {"memory-limit", "SIZE", "", [](std::string_view text) {
+                     const absl::StatusOr<Bytes> size = ParseSize(text);
+                     return size.ok() ? LimitMemory(size->value()) : size.status();
+                   }};
+}
 
 void FlagSet::Add(std::string_view name, std::string_view value, std::string_view help,
                   std::function<absl::Status(std::string_view)> set) {
@@ -145,15 +156,15 @@ void FlagSet::AddOthers(
 
 void FlagSet::AddShort(char letter, std::string_view name) { Find(name)->letter = letter; }
 
-FlagSet::Flag* FlagSet::Find(std::string_view name) {
-  for (Flag& flag : flags_) {
+const FlagSet::Flag* FlagSet::Find(std::string_view name) const {
+  for (const Flag& flag : flags_) {
     if (flag.name == name) return &flag;
   }
-  return nullptr;
+  return name == memory_limit_.name ? &memory_limit_ : nullptr;
 }
 
 std::string_view FlagSet::Nearest(std::string_view name) const {
-  std::vector<std::string_view> names = {"help"};
+  std::vector<std::string_view> names = {"help", memory_limit_.name};
   for (const Flag& flag : flags_) names.push_back(flag.name);
   return NearestWord(name, names);
 }
@@ -172,7 +183,7 @@ absl::Status FlagSet::UnknownFlag(std::string_view name) const {
                                                : StrCat("; did you mean --", nearest, "?")));
 }
 
-absl::StatusOr<std::vector<std::string>> FlagSet::ParseLeading(absl::Span<const std::string> args) {
+size_t FlagSet::EndOfLeading(absl::Span<const std::string> args) const {
   size_t end = 0;
   while (end < args.size() && args[end].size() > 1 && args[end][0] == '-' && args[end] != "-m" &&
          args[end] != "--") {
@@ -182,9 +193,15 @@ absl::StatusOr<std::vector<std::string>> FlagSet::ParseLeading(absl::Span<const 
       return !flag.value.empty() &&
              (arg.substr(1) == std::string_view(&flag.letter, 1) || arg.substr(2) == flag.name);
     };
-    end += std::any_of(flags_.begin(), flags_.end(), takes_next) ? 2 : 1;
+    const bool takes =
+        takes_next(memory_limit_) || std::any_of(flags_.begin(), flags_.end(), takes_next);
+    end += takes ? 2 : 1;
   }
-  end = std::min(end, args.size());
+  return std::min(end, args.size());
+}
+
+absl::StatusOr<std::vector<std::string>> FlagSet::ParseLeading(absl::Span<const std::string> args) {
+  size_t end = EndOfLeading(args);
   absl::StatusOr<std::vector<std::string>> arguments = Parse(args.subspan(0, end));
   if (!arguments.ok()) return arguments;
   if (end < args.size() && args[end] == "--") ++end;
@@ -192,17 +209,36 @@ absl::StatusOr<std::vector<std::string>> FlagSet::ParseLeading(absl::Span<const 
   return arguments;
 }
 
+absl::StatusOr<std::vector<std::string>> FlagSet::ParseKnown(absl::Span<const std::string> args) {
+  std::vector<std::string> known, others;
+  for (size_t at = 0; at < args.size(); ++at) {
+    if (args[at] == "--") {
+      others.insert(others.end(), args.begin() + at, args.end());
+      break;
+    }
+    const std::string_view arg = args[at];
+    const size_t equals = arg.find('=');
+    const Flag* const flag = arg.starts_with("--") ? Find(arg.substr(2, equals - 2)) : nullptr;
+    std::vector<std::string>& words = flag == nullptr ? others : known;
+    words.emplace_back(arg);
+    if (flag != nullptr && equals == arg.npos && !flag->value.empty() && at + 1 < args.size()) {
+      words.push_back(args[++at]);
+    }
+  }
+  const absl::StatusOr<std::vector<std::string>> read = Parse(known);
+  if (!read.ok()) return read;
+  return others;
+}
+
 absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::string> args) {
   std::vector<std::string> arguments;
+  help_requested_ = AsksForHelp(args);
+  if (help_requested_) return arguments;
   for (size_t at = 0; at < args.size(); ++at) {
     std::string_view arg = args[at];
     if (arg == "--") {
       arguments.insert(arguments.end(), args.begin() + at + 1, args.end());
       break;
-    }
-    if (arg == "--help" || arg == "-h") {
-      help_requested_ = true;
-      return arguments;
     }
     if (arg.size() < 2 || arg[0] != '-') {
       arguments.emplace_back(arg);
@@ -225,7 +261,12 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
       if (*taken) continue;
     }
     Flag* flag = Find(name);
-    if (flag == nullptr) return UnknownFlag(name);
+    if (flag == nullptr) {
+      const absl::Status unknown = UnknownFlag(name);
+      if (take_other_ == nullptr || equals != arg.npos) return unknown;
+      return absl::InvalidArgumentError(StrCat(ToStd(unknown.message()), "; an argument of the ",
+                                               "script is written --", name, "=VALUE"));
+    }
     if (flag->given && !flag->repeats) {
       return absl::InvalidArgumentError(StrCat("--", name, " is given twice"));
     }
@@ -235,10 +276,14 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
       value = arg.substr(equals + 1);
     } else if (flag->value.empty()) {
       value = "true";
-    } else if (at + 1 < args.size()) {
-      value = args[++at];
-    } else {
+    } else if (at + 1 == args.size()) {
       return absl::InvalidArgumentError(StrCat("--", name, " requires a value: ", flag->value));
+    } else {
+      value = args[++at];
+      if (value.starts_with("--") && Has(value.substr(2, value.find('=') - 2))) {
+        return absl::InvalidArgumentError(
+            StrCat("--", name, " requires a value: ", flag->value, "; found the flag ", value));
+      }
     }
     const absl::Status set = flag->set(value);
     if (!set.ok()) {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -18,7 +19,11 @@
 
 namespace memreplay {
 
+// Returns whether --help or -h is among the words before "--".
+bool AsksForHelp(absl::Span<const std::string> args);
+
 // The flags of a command: what they are called, where their values go, and the help about them.
+// Each has --memory-limit as well, which takes effect as it is read.
 class FlagSet {
  public:
   // `usage` is what follows the binary's name: "replay FILE... [flags]".
@@ -54,16 +59,22 @@ class FlagSet {
                  std::string* target, std::string_view help);
 
   // Reads `--name value`, `--name=value`, `-o value` (AddShort()) and, for switches,
-  // `--name=false`. `--` ends the flags; `-` alone is an argument. --help and -h set
-  // help_requested() and end parsing. Returns the arguments that are not flags, in order.
-  // Errors: InvalidArgument for an unknown flag (with the nearest known one), a missing or
-  // unreadable value, a flag given twice.
+  // `--name=false`. `--` ends the flags; `-` alone is an argument. Where --help or -h is among
+  // them, sets help_requested() and reads nothing else. Returns the arguments that are not flags,
+  // in order. Errors: InvalidArgument for an unknown flag (with the nearest known one), a missing
+  // or unreadable value, a flag given twice.
   absl::StatusOr<std::vector<std::string>> Parse(absl::Span<const std::string> args);
   // Does the same for a command line that ends in that of another program: flags end before the
   // first argument or `-m`, and everything from there on is returned unchanged.
   absl::StatusOr<std::vector<std::string>> ParseLeading(absl::Span<const std::string> args);
+  // Returns where the flags end in such a command line.
+  size_t EndOfLeading(absl::Span<const std::string> args) const;
+  // Reads only those flags that are known; every other word is returned unchanged.
+  absl::StatusOr<std::vector<std::string>> ParseKnown(absl::Span<const std::string> args);
 
   bool help_requested() const { return help_requested_; }
+  bool Has(std::string_view name) const { return Find(name) != nullptr; }
+  bool IsGiven(std::string_view name) const { return Has(name) && Find(name)->given; }
   // Whether --name is one of these flags, or so close to one that it is probably a typing error. A
   // name with an underscore is none, since flags have dashes.
   bool Resembles(std::string_view name) const;
@@ -83,13 +94,15 @@ class FlagSet {
   };
   void Add(std::string_view name, std::string_view value, std::string_view help,
            std::function<absl::Status(std::string_view)> set);
-  Flag* Find(std::string_view name);
+  const Flag* Find(std::string_view name) const;
+  Flag* Find(std::string_view name) { return const_cast<Flag*>(std::as_const(*this).Find(name)); }
   std::string_view Nearest(std::string_view name) const;
   absl::Status UnknownFlag(std::string_view name) const;
 
   std::string usage_;
   std::string description_;
   std::vector<Flag> flags_;
+  Flag memory_limit_;  // not in the help of each command
   std::function<absl::StatusOr<bool>(std::string_view, std::string_view)> take_other_;
   bool help_requested_ = false;
 };

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <limits>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "report/words/sizes.h"
@@ -25,9 +26,7 @@ namespace {
 constexpr uint64_t kMinMemory = uint64_t{64} << 20;
 
 // Composed in advance, because there is no memory for it when it is needed.
-char no_memory_line[512] =
-    "memreplay: there is not enough memory\n"
-    "";
+char no_memory_line[512] = "";
 
 [[noreturn]] void EndWith(const char* line, size_t length) {
   while (length > 0) {
@@ -164,19 +163,23 @@ uint64_t DefaultMemoryLimit() {
 
 absl::Status LimitMemory(uint64_t bytes) {
   std::set_new_handler(OutOfMemory);
-  if (bytes == 0) return absl::OkStatus();
-  if (bytes < kMinMemory) {
+  if (bytes != 0 && bytes < kMinMemory) {
     return absl::InvalidArgumentError(
-        StrCat("--memory-limit: expected at least 64 MiB, or 0 for none, found ", bytes, " bytes"));
+        StrCat("expected at least 64 MiB, or 0 for none, found ", bytes, " bytes"));
   }
   const std::string line =
-      StrCat("memreplay: this needs more than ", FormatSize(Bytes(bytes)),
-             " of memory, the current limit; --memory-limit SIZE sets another\n");
+      bytes == 0 ? "memreplay: there is not enough memory\n"
+                 : StrCat("memreplay: this needs more than ", FormatSize(Bytes(bytes)),
+                          " of memory, the current limit; --memory-limit SIZE sets another\n");
   std::snprintf(no_memory_line, sizeof(no_memory_line), "%s", line.c_str());
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they map more than there is
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_DATA, &limit) == 0) {
-    limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, bytes);
+  static const std::optional<rlimit> at_start = []() -> std::optional<rlimit> {
+    rlimit limit = {};
+    return getrlimit(RLIMIT_DATA, &limit) == 0 ? std::optional(limit) : std::nullopt;
+  }();
+  if (at_start.has_value()) {
+    rlimit limit = *at_start;
+    if (bytes != 0) limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, bytes);
     setrlimit(RLIMIT_DATA, &limit);
   }
 #endif

@@ -1,5 +1,5 @@
 // Protects a run and its machine from closed descriptors, unbounded memory and files that change
-// while they are read. main() calls each function once, before anything else.
+// while they are read. main() calls these functions before anything else.
 #ifndef MEMREPLAY_CLI_GUARDS_H_
 #define MEMREPLAY_CLI_GUARDS_H_
 
@@ -32,8 +32,8 @@ void EndWithParent();
 uint64_t DefaultMemoryLimit();
 
 // Ends the process with one line and exit status 2 when it needs more memory than `bytes`, not
-// counting mapped files, or, where `bytes` is 0, more than there is. Errors: InvalidArgument,
-// below 64 MiB.
+// counting mapped files, or, where `bytes` is 0, more than there is. The last call counts.
+// Errors: InvalidArgument, below 64 MiB.
 absl::Status LimitMemory(uint64_t bytes);
 
 }  // namespace memreplay

@@ -28,6 +28,17 @@ std::string BashChoices(const HelpText& help) {
   return text;
 }
 
+// Returns the second words of the forms of a command.
+std::vector<std::string> FormsOf(std::string_view command,
+                                 const std::vector<CommandHelp>& commands) {
+  std::vector<std::string> words;
+  const std::string beginning = StrCat(command, " ");
+  for (const CommandHelp& other : commands) {
+    if (other.name.starts_with(beginning)) words.push_back(other.name.substr(beginning.size()));
+  }
+  return words;
+}
+
 std::string Quoted(std::string_view text, bool is_zsh) {
   std::string quoted = absl::StrReplaceAll(ToAbsl(text), {{"'", is_zsh ? "'\\''" : "\\'"}});
   if (is_zsh) quoted = absl::StrReplaceAll(quoted, {{"[", "\\["}, {"]", "\\]"}, {":", "\\:"}});
@@ -69,12 +80,15 @@ std::vector<std::string> HelpText::operands() const {
 
 std::string BashCompletion(const std::vector<CommandHelp>& commands) {
   std::vector<std::string> names;
-  std::string cases;
+  std::string cases, forms;
   for (const CommandHelp& command : commands) {
-    names.push_back(command.name);
+    if (!command.is_form()) names.push_back(command.name);
+    if (const auto words = FormsOf(command.name, commands); !words.empty()) {
+      StrAppend(&forms, "    ", command.name, ") forms='", absl::StrJoin(words, " "), "' ;;\n");
+    }
     std::vector<std::string> words = {"--help"};
     for (const HelpFlag& flag : command.help.flags) words.push_back("--" + flag.name);
-    StrAppend(&cases, "    ", command.name, ")\n      flags='", absl::StrJoin(words, " "), "'\n");
+    StrAppend(&cases, "    '", command.name, "')\n      flags='", absl::StrJoin(words, " "), "'\n");
     if (const std::string choices = BashChoices(command.help); !choices.empty()) {
       StrAppend(&cases, "      case $previous in\n", choices, "      esac\n");
     }
@@ -93,23 +107,37 @@ std::string BashCompletion(const std::vector<CommandHelp>& commands) {
       cases,
       "  esac\n"
       "}\n"
+      "_memreplay_forms() {\n"
+      "  case $1 in\n",
+      forms,
+      "  esac\n"
+      "}\n"
       "_memreplay() {\n"
-      "  local current=${COMP_WORDS[COMP_CWORD]} words= flags= files=\n"
+      "  local current=${COMP_WORDS[COMP_CWORD]} name=${COMP_WORDS[1]} words= flags= files= "
+      "forms=\n"
       "  COMPREPLY=()\n"
       "  if ((COMP_CWORD == 1)); then\n"
       "    words='",
       all,
       " help --help --version'\n"
-      "  elif [[ ${COMP_WORDS[1]} == help ]]; then\n"
+      "  elif [[ $name == help ]]; then\n"
       "    words='",
       all,
       "'\n"
+      "    if ((COMP_CWORD > 2)); then _memreplay_forms \"${COMP_WORDS[2]}\"; words=$forms; fi\n"
       "  else\n"
-      "    _memreplay_words \"${COMP_WORDS[1]}\" \"${COMP_WORDS[COMP_CWORD-1]}\"\n"
+      "    _memreplay_forms \"$name\"\n"
+      "    ((COMP_CWORD > 2)) && [[ \" $forms \" == *\" ${COMP_WORDS[2]} \"* ]] && "
+      "name+=\" ${COMP_WORDS[2]}\"\n"
+      "    ((COMP_CWORD > 2)) && forms=\n"
+      "    _memreplay_words \"$name\" \"${COMP_WORDS[COMP_CWORD-1]}\"\n"
       "    [[ -z $words && -z $files && $current == -* ]] && words=$flags\n"
       "  fi\n"
       "  if [[ -n $words ]]; then\n"
       "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
+      "  elif [[ -n $forms ]]; then\n"
+      "    mapfile -t COMPREPLY < <(compgen -W \"$forms\" -- \"$current\"; compgen -f -- "
+      "\"$current\")\n"
       "  else\n"
       "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
       "  fi\n"
@@ -118,10 +146,21 @@ std::string BashCompletion(const std::vector<CommandHelp>& commands) {
 }
 
 std::string ZshCompletion(const std::vector<CommandHelp>& commands) {
-  std::string names, cases;
+  std::string names, cases, forms, helps;
   for (const CommandHelp& command : commands) {
-    StrAppend(&names, "    '", command.name, ":", Quoted(command.summary, true), "'\n");
-    StrAppend(&cases, "    ", command.name, ")\n      _arguments '--help[show the help]'");
+    if (!command.is_form()) {
+      StrAppend(&names, "    '", command.name, ":", Quoted(command.summary, true), "'\n");
+    }
+    const std::string words = absl::StrJoin(FormsOf(command.name, commands), " ");
+    if (!words.empty()) {
+      StrAppend(&forms, "    ", command.name, ") forms=(", words, ") ;;\n");
+      StrAppend(&helps, "    ", command.name, ") compadd ", words, " ;;\n");
+    }
+    StrAppend(&cases, "    '", command.name, "')\n      _arguments '--help[show the help]'");
+    if (!words.empty()) {
+      StrAppend(&cases, " \\\n        '1:file or form:{_alternative \"forms:form:(", words,
+                ")\" \"files:file:_files\"}'");
+    }
     for (const HelpFlag& flag : command.help.flags) {
       const std::string text = StrCat("[", Quoted(flag.help, true), "]");
       const std::vector<std::string> choices = flag.choices();
@@ -145,7 +184,7 @@ std::string ZshCompletion(const std::vector<CommandHelp>& commands) {
       "#compdef memreplay\n"
       "# zsh completion of memreplay; made by memreplay completion zsh.\n"
       "_memreplay() {\n"
-      "  local -a commands=(\n",
+      "  local -a forms commands=(\n",
       names,
       "  )\n"
       "  if ((CURRENT == 2)); then\n"
@@ -154,9 +193,24 @@ std::string ZshCompletion(const std::vector<CommandHelp>& commands) {
       "  fi\n"
       "  shift words\n"
       "  ((CURRENT--))\n"
-      "  case ${words[1]} in\n",
+      "  local name=${words[1]}\n"
+      "  if [[ $name == help ]]; then\n"
+      "    ((CURRENT == 2)) && _describe command commands\n"
+      "    ((CURRENT == 3)) && case ${words[2]} in\n",
+      helps,
+      "    esac\n"
+      "    return\n"
+      "  fi\n"
+      "  case $name in\n",
+      forms,
+      "  esac\n"
+      "  if ((CURRENT > 2 && forms[(Ie)${words[2]}])); then\n"
+      "    name+=\" ${words[2]}\"\n"
+      "    shift words\n"
+      "    ((CURRENT--))\n"
+      "  fi\n"
+      "  case $name in\n",
       cases,
-      "    help) _describe command commands ;;\n"
       "    *) _files ;;\n"
       "  esac\n"
       "}\n"
@@ -170,16 +224,27 @@ std::string ZshCompletion(const std::vector<CommandHelp>& commands) {
 std::string FishCompletion(const std::vector<CommandHelp>& commands) {
   std::string text = "# fish completion of memreplay; made by memreplay completion fish.\n";
   for (const CommandHelp& command : commands) {
-    StrAppend(&text, "complete -c memreplay -n __fish_use_subcommand -f -a ", command.name, " -d '",
-              Quoted(command.summary, false), "'\n");
+    const std::string first = command.name.substr(0, command.name.find(' '));
+    const std::string seen = StrCat("__fish_seen_subcommand_from ", first);
+    const std::string forms = absl::StrJoin(FormsOf(first, commands), " ");
+    const std::string no_form = StrCat(seen, "; and not __fish_seen_subcommand_from ", forms);
+    std::string condition = forms.empty() ? seen : no_form;
+    if (command.is_form()) {
+      const std::string second = command.name.substr(first.size() + 1);
+      condition = StrCat(seen, "; and __fish_seen_subcommand_from ", second);
+      StrAppend(&text, "complete -c memreplay -n '", no_form, "' -a ", second, " -d '",
+                Quoted(command.summary, false), "'\n");
+    } else {
+      StrAppend(&text, "complete -c memreplay -n __fish_use_subcommand -f -a ", command.name,
+                " -d '", Quoted(command.summary, false), "'\n");
+    }
     if (const auto operands = command.help.operands(); !operands.empty()) {
-      StrAppend(&text, "complete -c memreplay -n '__fish_seen_subcommand_from ", command.name,
-                "' -f -a '", absl::StrJoin(operands, " "), "'\n");
+      StrAppend(&text, "complete -c memreplay -n '", condition, "' -f -a '",
+                absl::StrJoin(operands, " "), "'\n");
     }
     for (const HelpFlag& flag : command.help.flags) {
       const std::vector<std::string> choices = flag.choices();
-      StrAppend(&text, "complete -c memreplay -n '__fish_seen_subcommand_from ", command.name,
-                "' -l ", flag.name,
+      StrAppend(&text, "complete -c memreplay -n '", condition, "' -l ", flag.name,
                 flag.letter != 0 ? StrCat(" -s ", std::string(1, flag.letter)) : "",
                 flag.value.empty() ? ""
                 : !choices.empty() ? StrCat(" -x -a '", absl::StrJoin(choices, " "), "'")
@@ -206,7 +271,11 @@ std::string ManPage(const std::vector<CommandHelp>& commands, std::string_view v
       ".SH DESCRIPTION\n");
   RoffLines(program_help, &out);
   StrAppend(&out, ".SH COMMANDS\n");
+  std::string usage;
   for (const CommandHelp& command : commands) {
+    // The form that a command has by itself is described already.
+    if (command.is_form() && command.help.usage == usage) continue;
+    usage = command.help.usage;
     StrAppend(&out, ".SS memreplay ",
               Roff(command.help.usage.empty() ? command.name : command.help.usage), "\n");
     RoffLines(command.help.description.empty() ? command.summary : command.help.description, &out);

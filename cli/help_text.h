@@ -29,11 +29,12 @@ struct HelpText {
   std::vector<std::string> operands() const;
 };
 
-// The help of one command, from which completion scripts and the man page are made.
+// The help of one command or form, from which completion scripts and the man page are made.
 struct CommandHelp {
-  std::string name;
+  std::string name;  // "fit", "fit script"
   std::string summary;
   HelpText help;
+  bool is_form() const { return name.find(' ') != name.npos; }
 };
 std::string BashCompletion(const std::vector<CommandHelp>& commands);
 std::string ZshCompletion(const std::vector<CommandHelp>& commands);

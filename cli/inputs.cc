@@ -1,5 +1,7 @@
 #include "cli/inputs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -19,6 +21,16 @@ constexpr std::string_view kSearchable[] = {"batch_size", "block_size", "seq_len
                                             "n_layers"};
 
 constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
+
+// Error: there is no such file, but a model with nearly that name.
+absl::Status CheckName(const std::string& name) {
+  std::vector<std::string_view> models;
+  for (const synth::ModelKind& model : synth::ModelKinds()) models.push_back(model.name);
+  const std::string_view nearest = NearestWord(name, models);
+  if (nearest.empty() || access(name.c_str(), F_OK) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("there is neither a file nor a model ", name, "; did you mean ", nearest, "?"));
+}
 
 }  // namespace
 
@@ -62,10 +74,14 @@ absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>
                                            ", found '", text, "'"));
 }
 
-absl::StatusOr<Inputs> Inputs::Split(absl::Span<const std::string> args) {
+absl::StatusOr<Inputs> Inputs::Split(absl::Span<const std::string> args, const FlagSet& flags) {
   Inputs inputs;
-  if (!args.empty()) inputs.model_ = synth::FindModel(args[0]);
+  const size_t first = flags.EndOfLeading(args);
+  if (first < args.size()) inputs.model_ = synth::FindModel(args[first]);
   if (inputs.model_ == nullptr) {
+    if (const absl::Status known = CheckName(first < args.size() ? args[first] : ""); !known.ok()) {
+      return known;
+    }
     bool flags_ended = false;
     for (size_t i = 0; i < args.size(); ++i) {
       const std::string_view word = args[i];
@@ -88,7 +104,8 @@ absl::StatusOr<Inputs> Inputs::Split(absl::Span<const std::string> args) {
   std::vector<std::string_view> names;
   const std::vector<synth::KeyInfo> keys = model.keys();
   for (const synth::KeyInfo& key : keys) names.push_back(key.name);
-  for (size_t i = 1; i < args.size(); ++i) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (i == first) continue;
     const std::string& word = args[i];
     const size_t equals = word.find('=');
     const std::string key = word.substr(0, 2) == "--" ? word.substr(2, equals - 2) : "";

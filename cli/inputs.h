@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "cli/flags.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/study/study_trace.h"
 #include "synth/models.h"
@@ -37,11 +38,12 @@ absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file, const Setti
 // The files or the model that a command is about, and the parameters set for them.
 class Inputs {
  public:
-  // Reads a command line. If its first word is the name of a model, the model's keys (--KEY=VALUE,
-  // --KEY VALUE) are taken out, else --set NAME=VALUE. Errors: InvalidArgument for a key that
-  // people expect but that does not exist (with what to do instead), a misspelt key, a key without
-  // a value.
-  static absl::StatusOr<Inputs> Split(absl::Span<const std::string> args);
+  // Reads a command line. If its first word that is no flag is the name of a model, the model's
+  // keys
+  // (--KEY=VALUE, --KEY VALUE) are taken out, else --set NAME=VALUE. Errors: InvalidArgument for a
+  // key that people expect but that does not exist (with what to do instead), a misspelt key, a key
+  // without a value.
+  static absl::StatusOr<Inputs> Split(absl::Span<const std::string> args, const FlagSet& flags);
 
   // Returns the words left for the command's own flags.
   const std::vector<std::string>& args() const { return args_; }

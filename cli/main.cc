@@ -1,5 +1,6 @@
 // memreplay: dispatches to the subcommands.
 #include <google/protobuf/stubs/logging.h>
+#include <unistd.h>
 
 #include <string>
 #include <string_view>
@@ -9,75 +10,79 @@
 #include "cli/flags.h"
 #include "cli/guards.h"
 #include "cli/output.h"
-#include "report/words/sizes.h"
 #include "report/words/version.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
 
-absl::StatusOr<int> Dispatch(const std::vector<std::string>& args) {
-  if (args.empty()) {
-    return absl::InvalidArgumentError("no command given; memreplay --help lists the commands");
+// Returns the row whose name is the first words of `args`, null if there is none.
+const Command* RowOf(absl::Span<const std::string> args) {
+  const Command* form = args.size() > 1 ? FindCommand(StrCat(args[0], " ", args[1])) : nullptr;
+  return form != nullptr ? form : FindCommand(args[0]);
+}
+
+// Error: the word after a command is close to that of one of its forms, and no file.
+absl::Status CheckForm(const Command& command, absl::Span<const std::string> args) {
+  if (args.empty() || access(args[0].c_str(), F_OK) == 0) return absl::OkStatus();
+  std::vector<std::string_view> words;
+  for (const Command& row : Commands()) {
+    if (row.is_form_of(command)) words.push_back(row.name.substr(command.name.size() + 1));
   }
+  const std::string_view nearest = NearestWord(args[0], words);
+  if (nearest.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("there is neither a file nor a form ", command.name, " ",
+                                           args[0], "; did you mean ", command.name, " ", nearest,
+                                           "?"));
+}
+
+absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
+  bool is_version = false;
+  FlagSet flags("COMMAND [ARGUMENTS]", "");
+  flags.AddSwitch("version", &is_version, "");
+  absl::StatusOr<std::vector<std::string>> words = flags.ParseLeading(all);
+  if (!words.ok()) return words.status();
+  std::vector<std::string>& args = *words;
   // "help COMMAND" is "COMMAND --help".
-  if (args[0] == "help" && args.size() > 1) return Dispatch({args[1], "--help"});
-  const std::string& name = args[0];
-  if (name == "--help" || name == "-h" || name == "help") {
+  const bool is_help = !args.empty() && args[0] == "help";
+  if (is_help) args.erase(args.begin());
+  if (flags.help_requested() || (is_help && args.empty())) {
     if (const absl::Status printed = PrintHelpText(ProgramHelp()); !printed.ok()) return printed;
     return kExitAnswered;
   }
-  if (name == "--version") {
+  if (is_version) {
     if (const absl::Status printed = Print(StrCat("memreplay ", kVersion, "\n")); !printed.ok()) {
       return printed;
     }
     return kExitAnswered;
   }
-  std::vector<std::string_view> names = {"--help", "--version"};
-  for (const Command& command : Commands()) {
-    if (name == command.name) return command.run({{args.begin() + 1, args.end()}});
-    names.push_back(command.name);
+  if (args.empty()) {
+    return absl::InvalidArgumentError("no command given; memreplay --help lists the commands");
   }
-  const std::string_view nearest = NearestWord(name, names);
-  return absl::InvalidArgumentError(
-      StrCat(name[0] == '-' ? "unknown flag " : "unknown command ", name,
-             nearest.empty() ? std::string("; memreplay --help lists commands and flags")
-                             : StrCat("; did you mean ", nearest, "?")));
-}
-
-// Takes --memory-limit, which every command has, out of the command line.
-absl::Status TakeMemoryLimit(std::vector<std::string>* args) {
-  // A CUDA driver and scripts map more memory than they touch.
-  const bool is_ours = args->empty() || ((*args)[0] != "gpu" && (*args)[0] != "record" &&
-                                         !(args->size() > 1 && (*args)[1] == "script") &&
-                                         !((*args)[0] == "advise" && IsAboutScript(*args)));
-  uint64_t limit = is_ours ? DefaultMemoryLimit() : 0;
-  constexpr std::string_view kFlag = "--memory-limit";
-  for (size_t at = 0; at < args->size() && (*args)[at] != "--"; ++at) {
-    const std::string word = (*args)[at];
-    if (!word.starts_with(kFlag) || (word.size() > kFlag.size() && word[kFlag.size()] != '=')) {
-      continue;
-    }
-    const bool joined = word.size() > kFlag.size();
-    if (!joined && at + 1 == args->size()) {
-      return absl::InvalidArgumentError(StrCat(kFlag, " requires a value: SIZE"));
-    }
-    const absl::StatusOr<Bytes> size =
-        ParseSize(joined ? std::string_view(word).substr(kFlag.size() + 1) : (*args)[at + 1]);
-    if (!size.ok())
-      return absl::InvalidArgumentError(StrCat(kFlag, ": ", ToStd(size.status().message())));
-    limit = size->value();
-    const auto first = args->begin() + static_cast<ptrdiff_t>(at);
-    args->erase(first, first + (joined ? 1 : 2));
-    break;
+  const Command* command = RowOf(args);
+  if (command == nullptr) {
+    std::vector<std::string_view> names;
+    for (const Command& row : Commands()) names.push_back(row.name);
+    const std::string_view nearest = NearestWord(args[0], names);
+    return absl::InvalidArgumentError(
+        StrCat("unknown command ", args[0],
+               nearest.empty() ? std::string("; memreplay --help lists commands and flags")
+                               : StrCat("; did you mean ", nearest, "?")));
   }
-  return LimitMemory(limit);
+  args.erase(args.begin(), args.begin() + (command->is_form() ? 2 : 1));
+  if (const absl::Status known = CheckForm(*command, args); !known.ok()) return known;
+  if (is_help) args.insert(args.begin(), "--help");
+  const std::string_view form = command->form == nullptr ? "" : command->form(args);
+  if (!form.empty()) command = FindCommand(form);
+  if (!flags.IsGiven("memory-limit")) {
+    const absl::Status limited = LimitMemory(command->maps_much ? 0 : DefaultMemoryLimit());
+    if (!limited.ok()) return limited;
+  }
+  return command->run({args});
 }
 
 int Main(int argc, char** argv) {
-  std::vector<std::string> args(argv + 1, argv + argc);
-  const absl::Status limited = TakeMemoryLimit(&args);
-  const absl::StatusOr<int> status = limited.ok() ? Dispatch(args) : limited;
+  const absl::StatusOr<int> status = Dispatch(std::vector<std::string>(argv + 1, argv + argc));
   if (status.ok()) return *status;
   PrintError(ToStd(status.status().message()));
   return kExitUnusable;

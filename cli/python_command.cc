@@ -27,7 +27,9 @@ constexpr char kStart[] =
     "sys.exit(main(sys.argv[1:]))\n";
 
 // Replaces this process by Python. Returns only if that fails.
-absl::Status BecomePython(const std::string& command, const std::vector<std::string>& args) {
+absl::Status BecomePython(const std::string& command, const std::vector<std::string>& words) {
+  const absl::StatusOr<std::vector<std::string>> args = FlagSet(command, "").ParseKnown(words);
+  if (!args.ok()) return Within(command, args.status());
   std::error_code error;
   const std::filesystem::path folder = ProgramFolder();
   // In a checkout, the binary is in .bazel/ next to python/.
@@ -41,10 +43,10 @@ absl::Status BecomePython(const std::string& command, const std::vector<std::str
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (!self.empty()) setenv("MEMREPLAY_PROGRAM", self.c_str(), 0);
   const std::string python = PythonWith("");
-  std::vector<const char*> words = {python.c_str(), "-c", kStart, command.c_str()};
-  for (const std::string& arg : args) words.push_back(arg.c_str());
-  words.push_back(nullptr);
-  execvp(python.c_str(), const_cast<char* const*>(words.data()));
+  std::vector<const char*> call = {python.c_str(), "-c", kStart, command.c_str()};
+  for (const std::string& arg : *args) call.push_back(arg.c_str());
+  call.push_back(nullptr);
+  execvp(python.c_str(), const_cast<char* const*>(call.data()));
   return absl::NotFoundError(
       StrCat(command, ": ", python, " cannot be started: ", std::strerror(errno)));
 }

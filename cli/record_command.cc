@@ -162,11 +162,8 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
   absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
   if (!program.ok()) return program.status();
   if (flags.help_requested()) return ShowHelp(line, flags);
-  if (run.card == "list" || run.card == "LIST") {
-    const absl::Status listed = options.json ? Print(CardsJson()) : PrintText(RenderCards());
-    return listed.ok() ? absl::StatusOr<int>(kExitAnswered) : listed;
-  }
-  run.program = *std::move(program);
+  if (IsCardList(run.card)) return ListCards(options.json);
+  SetProgram(*std::move(program), &run);
   run.place.is_default = !options.out.has_value();
   if (options.out.has_value()) run.place.out = *options.out;
   const bool is_taken = IsStandardOutput(run.place.out);
@@ -176,6 +173,9 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
   if (options.json || is_taken) run.output = "-";
   if (const absl::Status call = CheckRecordCall(run); !call.ok()) return call;
   const absl::StatusOr<proto::RecordReport> report = Record(run);
+  if (!report.ok() && run.card.empty() && HasFlag(run.program, "--card")) {
+    return Within(ToStd(report.status().message()), NoCard(run.program));
+  }
   if (!report.ok()) return report.status();
   if (!is_taken) {
     const absl::Status printed = PrintAnswer(*report, options.json, [&] {
@@ -190,6 +190,13 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
 }
 
 }  // namespace
+
+bool IsCardList(std::string_view card) { return card == "list" || card == "LIST"; }
+
+absl::StatusOr<int> ListCards(bool json) {
+  const absl::Status listed = json ? Print(CardsJson()) : PrintText(RenderCards());
+  return listed.ok() ? absl::StatusOr<int>(kExitAnswered) : listed;
+}
 
 absl::StatusOr<int> RunRecord(const CommandLine& line) {
   const absl::StatusOr<int> status = RecordProgram(line);

@@ -1,13 +1,17 @@
 #include "cli/record_flags.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "hardware/cards.h"
 #include "record/card/options.h"
+#include "record/unpack.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -70,9 +74,7 @@ absl::StatusOr<Bytes> ParseMemory(std::string_view text) {
   const std::optional<Card> card = FindCard(text, &unknown);
   if (card.has_value()) return Bytes(card->memory);
   const absl::StatusOr<Bytes> size = ParseSize(text);
-  if (size.ok()) return size;
-  return absl::InvalidArgumentError(
-      StrCat(ToStd(size.status().message()), "; as the name of a GPU: ", unknown));
+  return size.ok() ? size : NeitherSizeNorGpu(text, unknown);
 }
 
 void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
@@ -107,9 +109,58 @@ void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
                  "memreplay if it has PyTorch, else python3");
 }
 
+void SetProgram(std::vector<std::string> words, RecordOptions* run) {
+  const auto is_assignment = [](const std::string& word) {
+    const std::string_view name = std::string_view(word).substr(0, word.find('='));
+    return name.size() < word.size() && !name.empty() &&
+           !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
+           std::all_of(name.begin(), name.end(), [](char c) {
+             return c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c));
+           });
+  };
+  auto first = words.begin();
+  for (; first != words.end() && is_assignment(*first); ++first) {
+    const size_t equals = first->find('=');
+    run->environment[first->substr(0, equals)] = first->substr(equals + 1);
+  }
+  run->program.assign(first, words.end());
+}
+
+bool HasFlag(const std::vector<std::string>& program, std::string_view flag) {
+  return std::any_of(program.begin(), program.end(), [flag](const std::string& word) {
+    return word.substr(0, word.find('=')) == flag;
+  });
+}
+
+absl::Status NoCard(const std::vector<std::string>& program) {
+  if (program.size() > 1) {
+    return absl::InvalidArgumentError(
+        StrCat("expected --card NAME before ", program[0],
+               "; flags stand before the script, and what follows its name is its own"));
+  }
+  return absl::InvalidArgumentError("expected --card NAME; --card list prints the names");
+}
+
+absl::Status CheckRemedies(std::string_view flag, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> known = RemedyNames();
+  for (const std::string& name : names) {
+    const std::string_view kind = std::string_view(name).substr(0, name.find(':'));
+    if (std::find(known.begin(), known.end(), kind) != known.end()) continue;
+    const std::string_view nearest = NearestWord(kind, known);
+    return absl::InvalidArgumentError(StrCat(
+        flag, ": there is no change ", kind,
+        nearest.empty()
+            ? StrCat("; there are ",
+                     absl::StrJoin(std::vector<std::string>(known.begin(), known.end()), ", "))
+            : StrCat("; did you mean ", nearest, "?")));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckRecordCall(const RecordOptions& run) {
   if (run.program.empty() || run.program == std::vector<std::string>{"-m"}) {
-    return absl::InvalidArgumentError("no PROGRAM given; see memreplay record --help");
+    return absl::InvalidArgumentError(
+        "expected a script, such as train.py, -m MODULE or a command that starts Python");
   }
   if (std::string why; !run.card.empty() && !FindCard(run.card, &why).has_value()) {
     return absl::InvalidArgumentError(StrCat("--card ", run.card, ": ", why));
@@ -137,7 +188,7 @@ absl::Status CheckRecordCall(const RecordOptions& run) {
   if (run.steps.value_or(1) < 1) {
     return absl::InvalidArgumentError(StrCat("--steps: expected at least 1, found ", *run.steps));
   }
-  return absl::OkStatus();
+  return CheckRemedies("--remedy", run.remedies);
 }
 
 }  // namespace memreplay

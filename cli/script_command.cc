@@ -1,6 +1,7 @@
 // memreplay fit script and memreplay sweep script
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,10 +29,12 @@ namespace {
 constexpr char kFitScriptDescription[] =
     "Runs a PyTorch script on a simulated GPU, repeatedly, and finds the largest value of one\n"
     "of its arguments for which memory does not run out. --KEY=? names the argument: the\n"
-    "script gets --KEY=N at the end, or N in place of each ? in ARGUMENTS. Values between the\n"
-    "largest that fits and the smallest that does not are tried, several at a time. They are\n"
-    "integers, or with --step 0.01 such decimal numbers. An argument whose name has\n"
-    "'utilization' or 'fraction' is one between 0 and 1, found to 0.01.\n"
+    "script gets --KEY=N at the end, or N in place of each ? in ARGUMENTS, where --KEY=? may\n"
+    "also stand alone. All other flags stand before PROGRAM; what follows its name is its own.\n"
+    "\n"
+    "Values between the largest that fits and the smallest that does not are tried, several at\n"
+    "a time. They are integers, or with --step 0.01 such decimal numbers. An argument whose\n"
+    "name has 'utilization' or 'fraction' is one between 0 and 1, found to 0.01.\n"
     "\n"
     "A value does not fit either if the script itself ends because memory is too little, as\n"
     "vLLM and SGLang do. Where they say to increase the argument, larger values are tried. A\n"
@@ -41,7 +44,8 @@ constexpr char kFitScriptDescription[] =
     "cache notices changes to Python files that the script imports, but not changes to its\n"
     "data (--no-cache).\n"
     "\n"
-    "The exit status is 1 if no value fits on some GPU.";
+    "The exit status is 1 if no value fits on some GPU. Ctrl-C or SIGTERM ends the search with\n"
+    "the bounds that are known by then, and exit status 130 or 143.";
 
 constexpr char kSweepScriptDescription[] =
     "Runs a PyTorch script on simulated GPUs with several values of one of its arguments and\n"
@@ -51,7 +55,8 @@ constexpr char kSweepScriptDescription[] =
     "\n"
     "Results are cached, as for fit script.\n"
     "\n"
-    "The exit status is 1 if memory runs out in every run.";
+    "The exit status is 1 if memory runs out in every run. Ctrl-C or SIGTERM ends it with the\n"
+    "rows that are known by then, and exit status 130 or 143.";
 
 constexpr int64_t kUsualMax = int64_t{1} << 20;  // value, unless --max says another
 constexpr size_t kMaxDecimals = 4;
@@ -107,44 +112,44 @@ struct ScriptFlags {
   std::vector<Decimal> listed;  // of sweep
 };
 
-// Takes --KEY=? or --KEY=A,B,C, which is not a flag of memreplay, out of the words before the
-// script.
-absl::StatusOr<std::vector<std::string>> TakeKey(absl::Span<const std::string> args, bool is_fit,
-                                                 ScriptFlags* options) {
-  std::vector<std::string> rest;
-  bool of_program = false;
-  for (const std::string& word : args) {
-    of_program = of_program || word == "--";
-    const size_t equals = word.find('=');
-    const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-    const bool is_key = !of_program && word.substr(0, 2) == "--" && equals != std::string::npos &&
-                        (is_fit ? value == "?"
-                                : !value.empty() && value.find(',') != std::string::npos &&
-                                      value.find_first_not_of("0123456789.,") == std::string::npos);
-    if (!is_key) {
-      rest.push_back(word);
-      continue;
-    }
+// Takes each --KEY=? or, for a sweep, --KEY=A,B,C among the flags: the argument of the script.
+void AddScriptKey(bool is_fit, FlagSet* flags, ScriptFlags* options) {
+  flags->AddOthers([is_fit, flags, options](std::string_view name,
+                                            std::string_view value) -> absl::StatusOr<bool> {
+    const bool is_list =
+        value.find(',') != value.npos && value.find_first_not_of("0123456789.,") == value.npos;
+    if (is_fit ? value != "?" : !is_list || flags->Has(name)) return false;
+    const std::string given = StrCat("--", name);
     if (!options->key.name.empty()) {
-      return absl::InvalidArgumentError(StrCat("expected one argument with values, found ",
-                                               options->key.name, " and ", word.substr(0, equals)));
+      return absl::InvalidArgumentError(
+          StrCat("expected one argument with values, found ", options->key.name, " and ", given));
     }
-    options->key.name = word.substr(0, equals);
-    if (is_fit) continue;
-    for (const absl::string_view part : absl::StrSplit(value, ',', absl::SkipEmpty())) {
+    options->key.name = given;
+    if (is_fit) return true;
+    for (const absl::string_view part : absl::StrSplit(ToAbsl(value), ',', absl::SkipEmpty())) {
       const std::optional<Decimal> number = ParseDecimal(ToStd(part));
       if (!number.has_value()) {
-        return absl::InvalidArgumentError(
-            StrCat(word, ": expected numbers with at most ", kMaxDecimals, " decimals"));
+        return absl::InvalidArgumentError(StrCat(
+            given, "=", value, ": expected numbers with at most ", kMaxDecimals, " decimals"));
       }
       options->listed.push_back(*number);
     }
+    return true;
+  });
+}
+
+// Finds the key of `fit script` in the words of the script, if it was not given before them.
+absl::Status FindKey(bool is_fit, ScriptFlags* options) {
+  for (const std::string& word : options->run.program) {
+    if (!is_fit || !options->key.name.empty()) break;
+    if (word.starts_with("--") && word.ends_with("=?")) {
+      options->key.name = word.substr(0, word.size() - 2);
+    }
   }
-  if (options->key.name.empty()) {
-    return absl::InvalidArgumentError(is_fit ? "expected --KEY=?, as in --batch_size=?"
-                                             : "expected --KEY=A,B,C, as in --batch_size=8,16");
-  }
-  return rest;
+  if (!options->key.name.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(is_fit ? "expected --KEY=?, as in --batch_size=?"
+                                           : "expected --KEY=A,B,C before the script, as in "
+                                             "--batch_size=8,16");
 }
 
 void AddDecimalFlag(std::string_view name, std::optional<Decimal>* target, std::string_view help,
@@ -183,12 +188,23 @@ absl::StatusOr<ScriptValues> ValuesOf(const ScriptFlags& options) {
   return values;
 }
 
+// Sets what an interrupted search knows: `rows` are those of the runs that had ended, by value.
+void SetBounds(const std::map<int64_t, proto::ScriptRow>& rows, proto::ScriptCase* found) {
+  for (const auto& [units, row] : rows) {
+    if (row.fits()) {
+      found->set_largest(row.value());
+    } else if (!row.too_small()) {
+      found->set_below(row.value());
+      return;
+    }
+  }
+}
+
 absl::Status AnswerCases(bool is_fit, const ScriptFlags& options, const ScriptValues& tried,
-                         proto::ScriptReport* report) {
+                         ScriptRunner* runner, proto::ScriptReport* report) {
   const auto value_of = [&](int64_t units) {
     return static_cast<double>(units) / static_cast<double>(tried.scale);
   };
-  ScriptRunner runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
   const std::vector<std::string> confs =
       options.confs.empty() ? std::vector<std::string>{""} : options.confs;
   for (const std::string& card : options.cards) {
@@ -197,37 +213,51 @@ absl::Status AnswerCases(bool is_fit, const ScriptFlags& options, const ScriptVa
       RecordOptions base = options.run;
       base.card = card;
       if (!options.confs.empty()) base.environment["PYTORCH_CUDA_ALLOC_CONF"] = conf;
+      std::map<int64_t, proto::ScriptRow>
+          ended;  // by value, of runs whose neighbours may have failed
       ScriptSearch search(
-          [&](absl::Span<const int64_t> values) {
+          [&](absl::Span<const int64_t> values) -> absl::StatusOr<std::vector<proto::ScriptRow>> {
             std::vector<ScriptRun> runs;
             for (const int64_t units : values) {
               const double value = value_of(units);
               runs.push_back({base, value, FormatValue(value)});
               runs.back().options.program = options.key.WordsWith(base.program, runs.back().name);
             }
-            absl::StatusOr<std::vector<proto::ScriptRow>> rows = runner.Run(runs);
-            if (!rows.ok()) return rows;
-            for (proto::ScriptRow& row : *rows) {
-              row.set_too_small(SaysToRaise(row.refusal(), options.key.name));
+            std::vector<proto::ScriptRow> rows;
+            absl::Status failed;
+            std::vector<absl::StatusOr<proto::ScriptRow>> answers = runner->Run(runs);
+            for (size_t i = 0; i < answers.size(); ++i) {
+              if (!answers[i].ok()) {
+                failed.Update(answers[i].status());
+                continue;
+              }
+              answers[i]->set_too_small(SaysToRaise(answers[i]->refusal(), options.key.name));
+              ended[values[i]] = rows.emplace_back(*std::move(answers[i]));
             }
+            if (!failed.ok()) return failed;
             return rows;
           },
-          runner.jobs());
+          runner->jobs());
       proto::ScriptCase& found = *report->add_cases();
       found.set_card(card);
       found.set_conf(conf);
+      absl::Status done;
       if (is_fit) {
         const absl::StatusOr<int64_t> largest = search.FindLargest(tried.step, tried.max);
-        if (!largest.ok()) return largest.status();
-        found.set_largest(value_of(*largest));
-      } else if (const absl::Status done = search.Try(tried.listed); !done.ok()) {
-        return done;
+        if (largest.ok()) found.set_largest(value_of(*largest));
+        done = largest.status();
+      } else {
+        done = search.Try(tried.listed);
       }
-      for (const auto& [value, row] : search.tried()) *found.add_rows() = row;
+      for (const auto& [value, row] : ended) *found.add_rows() = row;
+      if (runner->stop().received()) {
+        found.set_unfinished(!done.ok());
+        if (is_fit && !done.ok()) SetBounds(ended, &found);
+        return absl::OkStatus();
+      }
+      if (!done.ok()) return done;
     }
   }
-  report->set_runs(runner.made());
-  report->set_from_cache(runner.from_cache());
   return absl::OkStatus();
 }
 
@@ -243,10 +273,9 @@ bool IsGoodAnswer(bool is_fit, const proto::ScriptReport& report) {
 }
 
 absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
-  const std::vector<std::string>& args = line.args;
   ScriptFlags options;
-  FlagSet flags(is_fit ? "fit script --KEY=? [flags] -- PROGRAM [ARGUMENTS]"
-                       : "sweep script --KEY=A,B,C [flags] -- PROGRAM [ARGUMENTS]",
+  FlagSet flags(is_fit ? "fit script --KEY=? [flags] [--] PROGRAM [ARGUMENTS]"
+                       : "sweep script --KEY=A,B,C [flags] [--] PROGRAM [ARGUMENTS]",
                 is_fit ? kFitScriptDescription : kSweepScriptDescription);
   flags.AddTexts("card", "NAME", &options.cards,
                  "a GPU to simulate, may be given several times; see record --card list");
@@ -265,15 +294,16 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   AddJobs(&flags, &options.jobs);
   flags.AddSwitch("no-cache", &options.no_cache, "run everything again");
   AddJsonFlag(&options.json, &flags);
-  const auto end = std::find(args.begin(), args.end(), "--");
-  const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
-  if (std::any_of(args.begin(), end, is_help)) return ShowHelp(line, flags);
-  absl::StatusOr<std::vector<std::string>> rest = TakeKey(args, is_fit, &options);
-  if (!rest.ok()) return rest.status();
-  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(*rest);
+  AddScriptKey(is_fit, &flags, &options);
+  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
   if (!program.ok()) return program.status();
-  options.run.program = *std::move(program);
-  if (options.cards.empty()) return absl::InvalidArgumentError("no --card NAME given");
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  SetProgram(*std::move(program), &options.run);
+  if (std::any_of(options.cards.begin(), options.cards.end(), IsCardList)) {
+    return ListCards(options.json);
+  }
+  if (const absl::Status key = FindKey(is_fit, &options); !key.ok()) return key;
+  if (options.cards.empty()) return NoCard(options.run.program);
   const absl::StatusOr<ScriptValues> tried = ValuesOf(options);
   if (!tried.ok()) return tried.status();
   if (options.jobs.value_or(1) < 1) {
@@ -290,14 +320,25 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   for (const std::string& word : options.run.program) report.add_program(word);
   report.set_key(options.key.name);
   const auto began = std::chrono::steady_clock::now();
-  if (const absl::Status done = AnswerCases(is_fit, options, *tried, &report); !done.ok())
+  ScriptRunner runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
+  if (const absl::Status done = AnswerCases(is_fit, options, *tried, &runner, &report); !done.ok())
     return done;
+  const auto ended = [](const proto::ScriptCase& found) { return found.rows_size() > 0; };
+  if (runner.stop().received() &&
+      std::none_of(report.cases().begin(), report.cases().end(), ended)) {
+    PrintError(StrCat(report.command(), ": no run had ended when it was interrupted"));
+    return runner.stop().exit_status();
+  }
+  report.set_runs(runner.made());
+  report.set_from_cache(runner.from_cache());
+  report.set_stopped_by(std::string(runner.stop().name()));
   report.set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   const absl::Status printed = PrintAnswer(report, options.json, [&] {
     return is_fit ? RenderScriptFit(report) : RenderScriptSweep(report);
   });
   if (!printed.ok()) return printed;
+  if (runner.stop().received()) return runner.stop().exit_status();
   return IsGoodAnswer(is_fit, report) ? kExitAnswered : kExitBad;
 }
 

@@ -163,15 +163,18 @@ std::vector<absl::StatusOr<ScriptRunner::Answer>> ScriptRunner::RunEach(
   return answers;
 }
 
-absl::StatusOr<std::vector<proto::ScriptRow>> ScriptRunner::Run(absl::Span<const ScriptRun> runs) {
+std::vector<absl::StatusOr<proto::ScriptRow>> ScriptRunner::Run(absl::Span<const ScriptRun> runs) {
   const std::vector<absl::StatusOr<Answer>> answers = RunEach(runs);
-  std::vector<proto::ScriptRow> rows;
+  std::vector<absl::StatusOr<proto::ScriptRow>> rows;
   for (size_t i = 0; i < runs.size(); ++i) {
-    if (!answers[i].ok()) return answers[i].status();
+    if (!answers[i].ok()) {
+      rows.emplace_back(answers[i].status());
+      continue;
+    }
     proto::ScriptRow row = ScriptRowOf(answers[i]->report);
     row.set_value(runs[i].value);
     row.set_cached(answers[i]->cached);
-    rows.push_back(std::move(row));
+    rows.emplace_back(std::move(row));
   }
   return rows;
 }

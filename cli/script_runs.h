@@ -44,13 +44,14 @@ class ScriptRunner {
   // `finish`, Ctrl-C.
   std::vector<absl::StatusOr<Answer>> RunEach(absl::Span<const ScriptRun> runs,
                                               const Finish& finish = nullptr);
-  // Returns one row per run, in order. Error: the first one of RunEach().
-  absl::StatusOr<std::vector<proto::ScriptRow>> Run(absl::Span<const ScriptRun> runs);
+  // Returns one row per run, in order. Errors: those of RunEach().
+  std::vector<absl::StatusOr<proto::ScriptRow>> Run(absl::Span<const ScriptRun> runs);
 
   size_t jobs() const { return jobs_; }
   int made() const { return made_; }
   int from_cache() const { return from_cache_; }
-  bool interrupted() const { return stop_.received(); }
+  // What Ctrl-C or another signal ended the runs with.
+  const StopSignal& stop() const { return stop_; }
 
  private:
   absl::StatusOr<Answer> RunOne(const ScriptRun& run, const std::string& folder,

@@ -69,6 +69,8 @@ std::string_view StopSignal::name() const {
   }
 }
 
+int StopSignal::exit_status() const { return 128 + received_signal; }
+
 int StopSignal::to_pass_on() const {
   if (is_repeated != 0) return SIGKILL;
   return received_signal == SIGINT && TerminalSignalsAll() ? 0 : received_signal;

@@ -20,6 +20,7 @@ class StopSignal {
 
   bool received() const;
   std::string_view name() const;  // "SIGINT"; "" if none was received
+  int exit_status() const;        // 128 and the signal's number, as of a shell
   // Returns the signal to pass on to a process that was started from here: the first signal that
   // was received (0 if there is none, or if the terminal sent it), and SIGKILL after a second one.
   int to_pass_on() const;

@@ -186,7 +186,6 @@ absl::StatusOr<int> AnswerTogether(const Inputs& inputs, const SweepFlags& optio
 }  // namespace
 
 absl::StatusOr<int> RunSweep(const CommandLine& line) {
-  if (!line.args.empty() && line.args[0] == "script") return RunSweepScript(line.From(1));
   SweepFlags options;
   FlagSet flags("sweep FILE...|MODEL [flags]", kSweepDescription);
   AddConfsFlag(&flags, &options.confs,

@@ -45,7 +45,7 @@ constexpr char kSynthDescription[] =
     "With --summary or --json the exit status is 1 if memory runs out.\n"
     "\n"
     "memreplay synth FILE expands a schedule instead (the name of FILE contains a dot or a\n"
-    "slash) or, with --check, reports what it requests; see synth FILE --help.";
+    "slash) or, with --check, reports what it requests; see synth schedule --help.";
 
 struct SynthFlags {
   SettingsRequest settings;
@@ -131,17 +131,21 @@ absl::StatusOr<int> Synth(const CommandLine& line) {
   flags.AddSize("context", &options.context,
                 "memory of the CUDA context (default: by the GPU's multiprocessors; 500 MiB if\n"
                 "no GPU is named)");
-  absl::StatusOr<Inputs> inputs = Inputs::Split(line.args);
+  if (AsksForHelp(line.args)) {
+    std::string keys;
+    for (const std::string& word : line.args) {
+      if (const auto* model = synth::FindModel(word); model != nullptr) keys = KeysHelp(*model);
+    }
+    return ShowHelp(line, flags, keys);
+  }
+  absl::StatusOr<Inputs> inputs = Inputs::Split(line.args, flags);
   if (!inputs.ok()) return inputs.status();
   absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
   if (!names.ok()) return names.status();
-  if (flags.help_requested()) {
-    return ShowHelp(line, flags, inputs->model() == nullptr ? "" : KeysHelp(*inputs->model()));
-  }
   if (inputs->model() == nullptr) {
     return absl::InvalidArgumentError(
         StrCat("expected a model (", ModelNames(), ") or the file of a schedule, found ",
-               line.args.empty() ? std::string("none") : StrCat("'", line.args[0], "'")));
+               names->empty() ? std::string("none") : StrCat("'", names->front(), "'")));
   }
   if (!inputs->unknown_key().empty()) {
     return absl::InvalidArgumentError(StrCat(
@@ -166,8 +170,17 @@ absl::StatusOr<int> Synth(const CommandLine& line) {
 
 }  // namespace
 
+std::string_view FormOfSynth(absl::Span<const std::string> args) {
+  bool names_file = false;
+  for (const std::string& word : args) {
+    if (synth::FindModel(word) != nullptr) return "";
+    names_file = names_file || (!word.starts_with('-') && word.find_first_of("./") != word.npos);
+  }
+  return names_file ? "synth schedule" : "";
+}
+
 absl::StatusOr<int> RunSynth(const CommandLine& line) {
-  if (NamesProgramFile(line.args)) return RunSynthProgram(line);
+  if (!FormOfSynth(line.args).empty()) return RunSynthSchedule(line);
   const absl::StatusOr<int> status = Synth(line);
   return status.ok() ? status : Within("synth", status.status());
 }

@@ -27,11 +27,6 @@ constexpr char kSynthProgramDescription[] =
 
 }  // namespace
 
-bool NamesProgramFile(absl::Span<const std::string> args) {
-  return !args.empty() && args[0].substr(0, 1) != "-" &&
-         args[0].find_first_of("./") != std::string::npos;
-}
-
 absl::Status CheckProgramOutput(const std::string& path, bool is_reported,
                                 const std::vector<std::string>& inputs) {
   std::vector<std::string> outputs;
@@ -60,12 +55,12 @@ absl::Status WriteProgram(const Trace& program, const std::string& path, const s
   return closed;
 }
 
-absl::StatusOr<int> RunSynthProgram(const CommandLine& line) {
+absl::StatusOr<int> RunSynthSchedule(const CommandLine& line) {
   std::string out, to;
   std::vector<std::string> settings;
   std::optional<int64_t> max_events;
   bool check = false, json = false;
-  FlagSet flags("synth FILE [flags]", kSynthProgramDescription);
+  FlagSet flags("synth [schedule] FILE [flags]", kSynthProgramDescription);
   flags.AddTexts("set", "NAME=N", &settings, "set a parameter of the schedule");
   flags.AddText("out", "FILE", &out, "where to write the requests; - is standard output");
   flags.AddShort('o', "out");

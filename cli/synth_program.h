@@ -9,11 +9,6 @@
 
 namespace memreplay {
 
-// Returns whether the word after `synth` is a file; names of models have neither dot nor slash.
-bool NamesProgramFile(absl::Span<const std::string> args);
-
-absl::StatusOr<int> RunSynthProgram(const CommandLine& line);
-
 // Returns OK if WriteProgram() can write to `path` and, if a report is printed too, that has
 // standard output for itself.
 absl::Status CheckProgramOutput(const std::string& path, bool is_reported,

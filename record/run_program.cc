@@ -83,9 +83,13 @@ std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
 }
 
 // Returns a variable that lists paths, with one more in front.
-std::string InFrontOf(const char* variable, const std::string& path) {
-  const char* others = std::getenv(variable);
-  return others == nullptr || others[0] == '\0' ? path : StrCat(path, ":", others);
+// Puts `path` in front of what the variable has, in `environment` or else in ours.
+void PutInFront(const std::string& path, const char* variable,
+                std::map<std::string, std::string>* environment) {
+  const char* const inherited = std::getenv(variable);
+  std::string& value =
+      environment->emplace(variable, inherited == nullptr ? "" : inherited).first->second;
+  value = value.empty() ? path : StrCat(path, ":", value);
 }
 
 std::map<std::string, std::string> Environment(const RecordOptions& options,
@@ -93,12 +97,14 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
                                                const std::string& folder) {
   std::map<std::string, std::string> environment = options.environment;
   environment["MEMREPLAY_RECORD"] = Wishes(options, folders, folder);
-  environment["PYTHONPATH"] = InFrontOf("PYTHONPATH", folders.python);
-  if (std::getenv("PYTHONHASHSEED") == nullptr) environment["PYTHONHASHSEED"] = "0";
-  if (options.outside) environment["LD_PRELOAD"] = InFrontOf("LD_PRELOAD", folders.pass);
+  PutInFront(folders.python, "PYTHONPATH", &environment);
+  if (std::getenv("PYTHONHASHSEED") == nullptr) environment.emplace("PYTHONHASHSEED", "0");
+  if (options.outside) PutInFront(folders.pass, "LD_PRELOAD", &environment);
   if (options.card.empty()) return environment;
   // Small values are computed by several threads, which would spin while they wait for each other.
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr) environment["OMP_WAIT_POLICY"] = "PASSIVE";
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
+    environment.emplace("OMP_WAIT_POLICY", "PASSIVE");
+  }
   environment["MEMREPLAY_CARD"] = options.card;
   environment[std::string(card::kCopyLimit.variable)] = StrCat(kCopyLimit);
   environment["MEMREPLAY_CARD_PROGRESS"] = StrCat(folder, "/progress");

@@ -75,6 +75,19 @@ absl::Status CheckOwner(const std::string& folder) {
 
 }  // namespace
 
+std::vector<std::string_view> RemedyNames() {
+  constexpr std::string_view kLine = "\nNAME = \"";
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < kRecordFileCount; ++i) {
+    const auto& [file, content] = kRecordFiles[i];
+    const size_t found = content.find(kLine);
+    if (!file.starts_with("memreplay_record/remedies/") || found == content.npos) continue;
+    const std::string_view name = content.substr(found + kLine.size());
+    names.push_back(name.substr(0, name.find('"')));
+  }
+  return names;
+}
+
 std::string CacheFolder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   if (cache != nullptr && cache[0] == '/') return StrCat(cache, "/memreplay");

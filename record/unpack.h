@@ -3,6 +3,8 @@
 #define MEMREPLAY_RECORD_UNPACK_H_
 
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -15,6 +17,9 @@ struct RecordFolders {
   std::string pass;    // the library that is preloaded on a real GPU
   std::string cache;   // for the libraries made from it, one folder per build of PyTorch
 };
+
+// Returns the names of the changes to scripts: the NAME of each remedy (remedies/__init__.py).
+std::vector<std::string_view> RemedyNames();
 
 // Returns the folder for cached files: $XDG_CACHE_HOME/memreplay or ~/.cache/memreplay.
 std::string CacheFolder();

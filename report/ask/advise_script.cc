@@ -142,6 +142,13 @@ int64_t SmallestOf(const proto::AdvisedRun& run) {
   return smallest;
 }
 
+// Error: Cancelled, if one of the runs is interrupted.
+absl::Status InterruptionIn(const std::vector<proto::AdvisedRun>& runs) {
+  const bool found = std::any_of(runs.begin(), runs.end(),
+                                 [](const proto::AdvisedRun& run) { return run.interrupted(); });
+  return found ? absl::CancelledError("interrupted") : absl::OkStatus();
+}
+
 class Search {
  public:
   Search(const AdviceQuestion& question, const RunRemedies& run, const ConfirmRemedies& confirm,
@@ -158,7 +165,10 @@ class Search {
   absl::Status TryCombinations(size_t size, bool preserving);
   bool FitsWithin(const std::vector<const proto::Proposal*>& parts) const;
   proto::Advice::Row RowOf(const Tried& tried, const proto::AdvisedRun::Fit& fit) const;
+  absl::Status TryAll();
   void AddRows();
+  // Finds out more about the rows.
+  absl::Status LookCloser();
   // The remedies of a row, and its settings: "" are the script's own.
   std::pair<Names, std::string> PartsOf(const proto::Advice::Row& row) const;
   absl::Status Confirm();
@@ -195,6 +205,7 @@ absl::Status Search::RunAsIs() {
   const absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_(nothing);
   if (!runs.ok()) return runs.status();
   as_is_ = runs->at(0);
+  if (as_is_.interrupted()) return absl::CancelledError("interrupted");
   if (!as_is_.error().empty()) return absl::InvalidArgumentError(as_is_.error());
   if (as_is_.fits().empty()) return absl::InvalidArgumentError("it allocated no GPU memory");
   advice_.set_source(proto::Advice::run);
@@ -248,6 +259,7 @@ absl::Status Search::Try(std::vector<std::vector<const proto::Proposal*>> combin
   const absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_(names);
   if (!runs.ok()) return runs.status();
   for (size_t i = 0; i < combinations.size(); ++i) {
+    if (runs->at(i).interrupted()) continue;
     Tried tried{combinations[i], runs->at(i)};
     for (const std::string& name : names[i]) {
       const auto& met = tried.run.met();
@@ -267,7 +279,7 @@ absl::Status Search::Try(std::vector<std::vector<const proto::Proposal*>> combin
     }));
     row.set_error(tried.run.error().empty() ? "it allocated no GPU memory" : tried.run.error());
   }
-  return absl::OkStatus();
+  return InterruptionIn(*runs);
 }
 
 // Returns whether some of the parts, but not all, fit.
@@ -485,6 +497,7 @@ absl::Status Search::EstimateTimes() {
   for (Names& own : timed) own.push_back(kRoofline);
   const absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_(timed);
   if (!runs.ok()) return runs.status();
+  if (const absl::Status ended = InterruptionIn(*runs); !ended.ok()) return ended;
   const proto::Work& now = runs->at(0).work();
   if (now.steps() == 0 || now.flops() == 0) return absl::OkStatus();
   const auto of_step = [](const proto::Work& work, double all) {
@@ -525,6 +538,7 @@ absl::StatusOr<std::vector<proto::ScriptRow>> Search::RunValuesOf(
   if (!unknown.empty()) {
     absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_values_(remedies, unknown);
     if (!runs.ok()) return runs.status();
+    if (const absl::Status ended = InterruptionIn(*runs); !ended.ok()) return ended;
     for (size_t i = 0; i < unknown.size(); ++i) {
       with_value_[{remedies, unknown[i]}] = std::move(runs->at(i));
     }
@@ -601,9 +615,7 @@ absl::Status Search::FindLargest() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<proto::Advice> Search::Find() {
-  if (const absl::Status made = RunAsIs(); !made.ok()) return made;
-  Propose();
+absl::Status Search::TryAll() {
   std::vector<std::vector<const proto::Proposal*>> singles;
   for (const proto::Proposal& proposal : proposals_) singles.push_back({&proposal});
   if (const absl::Status tried = Try(std::move(singles)); !tried.ok()) return tried;
@@ -615,10 +627,35 @@ absl::StatusOr<proto::Advice> Search::Find() {
       }
     }
   }
-  AddRows();
+  return absl::OkStatus();
+}
+
+absl::Status Search::LookCloser() {
   if (const absl::Status confirmed = Confirm(); !confirmed.ok()) return confirmed;
   if (const absl::Status estimated = EstimateTimes(); !estimated.ok()) return estimated;
-  if (const absl::Status found = FindLargest(); !found.ok()) return found;
+  return FindLargest();
+}
+
+absl::StatusOr<proto::Advice> Search::Find() {
+  if (const absl::Status made = RunAsIs(); !made.ok()) return made;
+  Propose();
+  absl::Status done = TryAll();
+  AddRows();
+  if (done.ok()) done = LookCloser();
+  if (done.ok()) return std::move(advice_);
+  if (!absl::IsCancelled(done)) return done;
+  std::vector<std::string> untried;
+  for (const proto::Proposal& proposal : proposals_) {
+    const bool has_row = std::any_of(
+        advice_.rows().begin(), advice_.rows().end(), [&](const proto::Advice::Row& row) {
+          return std::find(row.remedies().begin(), row.remedies().end(), proposal.name()) !=
+                 row.remedies().end();
+        });
+    if (!has_row) untried.push_back(proposal.name());
+  }
+  advice_.add_notes(untried.empty() ? "It was interrupted before all runs had ended."
+                                    : StrCat("It was interrupted before these were tried: ",
+                                             absl::StrJoin(untried, ", "), "."));
   return std::move(advice_);
 }
 

@@ -41,8 +41,8 @@ struct AdviceQuestion {
 };
 
 // Runs the script with each of several lists of remedies, on a GPU without a limit; an empty list
-// is the unchanged script. Returns one answer for each; a run that failed has an `error`. Error:
-// interrupted.
+// is the unchanged script. Returns one answer for each; a run that failed has an `error`, and one
+// that a signal ended is `interrupted`. Error: Cancelled, if all of them are.
 using RunRemedies = std::function<absl::StatusOr<std::vector<proto::AdvisedRun>>(
     absl::Span<const std::vector<std::string>> remedies)>;
 // Runs the script with these remedies and each of several values of AdviceQuestion::key.
@@ -57,8 +57,9 @@ using ConfirmRemedies = std::function<absl::StatusOr<bool>(const std::vector<std
 // Runs each remedy alone, then pairs and triples of them, cheapest first, until one fits that
 // preserves what is computed. Settings do not cost a run. A combination is a row only if none of
 // its parts fits without the others. For the unchanged script and for the rows, from the first on,
-// it looks for the largest value of the question's key as long as runs are left. Errors: the
-// unchanged script fails; interrupted.
+// it looks for the largest value of the question's key as long as runs are left. After an
+// interruption it runs nothing more, and a note says what is missing. Errors: the unchanged script
+// fails; Cancelled, if its run is interrupted.
 absl::StatusOr<proto::Advice> AdviseScript(const AdviceQuestion& question, const RunRemedies& run,
                                            const ConfirmRemedies& confirm,
                                            const RunValues& run_values = nullptr);

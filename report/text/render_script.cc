@@ -48,10 +48,27 @@ void AppendScriptRow(const proto::ScriptRow& row, std::string_view where, std::s
                             ScriptAnswer(row), where.empty() ? "" : StrCat("  ", where)));
 }
 
+std::string LargestFound(const std::string& key, const proto::ScriptCase& found) {
+  const std::string name = CleanText(key);
+  if (!found.unfinished()) {
+    return found.largest() == 0
+               ? StrCat("no value of ", name, " fits.")
+               : StrCat("the largest ", name, " that fits is ", FormatValue(found.largest()), ".");
+  }
+  std::vector<std::string> bounds;
+  if (found.largest() > 0) bounds.push_back(StrCat("at least ", FormatValue(found.largest())));
+  if (found.below() > 0) bounds.push_back(StrCat("less than ", FormatValue(found.below())));
+  if (bounds.empty()) return StrCat("nothing is known of ", name, " yet.");
+  return StrCat("the largest ", name, " that fits is ", absl::StrJoin(bounds, " and "), ".");
+}
+
 std::string ScriptRuns(const proto::ScriptReport& report) {
-  return StrCat("  ", FormatCount(report.runs(), "run"), ", ",
-                FormatCount(report.from_cache(), "result"), " from the cache, ",
-                absl::StrFormat("%.1f s", report.seconds()), ".\n");
+  return StrCat(
+      report.stopped_by().empty() ? ""
+                                  : StrCat("  Interrupted by ", CleanText(report.stopped_by()),
+                                           ": this is what the runs that had ended say.\n"),
+      "  ", FormatCount(report.runs(), "run"), ", ", FormatCount(report.from_cache(), "result"),
+      " from the cache, ", absl::StrFormat("%.1f s", report.seconds()), ".\n");
 }
 
 }  // namespace
@@ -59,11 +76,7 @@ std::string ScriptRuns(const proto::ScriptReport& report) {
 std::string RenderScriptFit(const proto::ScriptReport& report) {
   std::string text = StrCat(ScriptProgram(report), "\n");
   for (const proto::ScriptCase& found : report.cases()) {
-    StrAppend(&text, ScriptCaseName(found), ": ",
-              found.largest() == 0 ? StrCat("no value of ", report.key(), " fits")
-                                   : StrCat("the largest ", report.key(), " that fits is ",
-                                            FormatValue(found.largest())),
-              ".\n");
+    StrAppend(&text, ScriptCaseName(found), ": ", LargestFound(report.key(), found), "\n");
     AppendScriptHead(report.key(), &text);
     for (const proto::ScriptRow& row : found.rows()) AppendScriptRow(row, "", &text);
     StrAppend(&text, "\n");

@@ -102,6 +102,70 @@ TEST(Flags, ArgumentsOfAnotherProgram) {
   EXPECT_EQ(taken.size(), 2u);
 }
 
+// What stands behind the script's name is the script's, however it is written.
+TEST(Flags, TheScriptKeepsItsOwnWords) {
+  const std::vector<std::vector<std::string>> scripts = {
+      {"t.py", "--memory-limit", "20GiB", "--json", "--help", "--", "-x"},
+      {"torchrun", "--nproc-per-node", "2", "t.py", "--memory-limit=5"},
+      {"-m", "module", "--version", "-h"},
+      {"A=B", "t.py", "--memory-limit"}};
+  for (const std::vector<std::string>& script : scripts) {
+    for (const std::vector<std::string>& before : std::vector<std::vector<std::string>>{
+             {"--json", "--out", "x"}, {"--memory-limit", "0", "--"}}) {
+      bool json = false;
+      std::string out;
+      FlagSet flags("record PROGRAM", "Records.");
+      flags.AddSwitch("json", &json, "print JSON");
+      flags.AddText("out", "FILE", &out, "where to");
+      std::vector<std::string> words = before;
+      words.insert(words.end(), script.begin(), script.end());
+      const auto rest = flags.ParseLeading(words);
+      ASSERT_TRUE(rest.ok()) << rest.status();
+      EXPECT_EQ(*rest, script);
+      EXPECT_FALSE(flags.help_requested());
+      EXPECT_EQ(flags.EndOfLeading(words), before.back() == "--" ? 2u : before.size());
+    }
+  }
+  FlagSet flags("record PROGRAM", "Records.");
+  EXPECT_TRUE(flags.ParseLeading({"--help", "t.py"}).ok());
+  EXPECT_TRUE(flags.help_requested());
+}
+
+TEST(Flags, HelpIsFoundAnywhereBeforeTheDashes) {
+  EXPECT_TRUE(Parse({"a", "--nonsense", "--device", "x", "-h"}).help);
+  EXPECT_TRUE(Parse({"--conf", "--help"}).help);
+  const Parsed p = Parse({"a", "--", "--help"});
+  EXPECT_FALSE(p.help);
+  EXPECT_EQ(*p.arguments, (std::vector<std::string>{"a", "--help"}));
+}
+
+TEST(Flags, EveryCommandHasTheMemoryLimit) {
+  EXPECT_EQ(ErrorOf({"--memory-lim", "5GiB"}),
+            "unknown flag --memory-lim; did you mean --memory-limit?");
+  EXPECT_EQ(ErrorOf({"a", "--memory-limit"}), "--memory-limit requires a value: SIZE");
+  EXPECT_EQ(ErrorOf({"--memory-limit=1", "a"}),
+            "--memory-limit: expected at least 64 MiB, or 0 for none, found 1 bytes");
+  EXPECT_NE(ErrorOf({"--memory-limit", "much"}).find("expected a size"), std::string::npos);
+  EXPECT_TRUE(Parse({"a", "--memory-limit", "0"}).arguments.ok());
+}
+
+TEST(Flags, AFlagIsNoValue) {
+  EXPECT_EQ(ErrorOf({"--events-out", "--json"}),
+            "--events-out requires a value: FILE; found the flag --json");
+  EXPECT_EQ(Parse({"--events-out=--json"}).out, "--json");
+}
+
+TEST(Flags, OnlyKnownOnesAreTaken) {
+  bool json = false;
+  FlagSet flags("fleet", "");
+  flags.AddSwitch("json", &json, "print JSON");
+  const auto rest = flags.ParseKnown(
+      {"s3://x", "--memory-limit", "0", "--out", "y", "-h", "--json", "--", "--json"});
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_EQ(*rest, (std::vector<std::string>{"s3://x", "--out", "y", "-h", "--", "--json"}));
+  EXPECT_TRUE(json);
+}
+
 TEST(Flags, HelpListsEachFlag) {
   const Parsed p = Parse({"--help", "--nonsense"});
   ASSERT_TRUE(p.arguments.ok());

@@ -13,6 +13,9 @@ namespace memreplay {
 namespace {
 
 std::vector<CommandHelp> Commands() {
+  std::string until;
+  FlagSet of_script("look script PROGRAM", "Looks at a script.");
+  of_script.AddText("until", "TEXT", &until, "stop there");
   bool deep = false;
   std::string start = "recorded";
   std::optional<std::string> output;
@@ -22,6 +25,7 @@ std::vector<CommandHelp> Commands() {
   flags.AddOptionalText("output", "PAGE", &output, "where to write");
   flags.AddShort('o', "output");
   return {{"look", "looks at a file", flags.Describe()},
+          {"look script", "looks at a script", of_script.Describe()},
           {"fleet", "many jobs", {}},
           {"paint", "paints", FlagSet("paint red|blue", "").Describe()}};
 }
@@ -65,6 +69,10 @@ TEST(BashCompletion, CompletesInBash) {
   EXPECT_EQ(complete("help fl"), "fleet\n");
   EXPECT_EQ(complete("look --d"), "--deep\n");
   EXPECT_EQ(complete("look --start f"), "fresh\n");
+  EXPECT_EQ(complete("look scri"), "script\n");
+  EXPECT_EQ(complete("look script --unt"), "--until\n");
+  EXPECT_EQ(complete("look script --d"), "\n");
+  EXPECT_EQ(complete("help look s"), "script\n");
   EXPECT_EQ(complete("paint b"), "blue\n");
   EXPECT_EQ(complete("look " + script.substr(0, script.size() - 3)), script + "\n");
 }
@@ -109,6 +117,9 @@ TEST(ZshCompletion, CompletesInZsh) {
   EXPECT_EQ(complete("memreplay help fl"), "[memreplay help fleet ");
   EXPECT_EQ(complete("memreplay look --d"), "[memreplay look --deep ");
   EXPECT_EQ(complete("memreplay look --start f"), "[memreplay look --start fresh ");
+  EXPECT_EQ(complete("memreplay look scri"), "[memreplay look script ");
+  EXPECT_EQ(complete("memreplay look script --unt"), "[memreplay look script --until ");
+  EXPECT_EQ(complete("memreplay help look s"), "[memreplay help look script ");
   EXPECT_EQ(complete("memreplay paint r"), "[memreplay paint red ");
 }
 
@@ -122,12 +133,17 @@ TEST(FishCompletion, CompletesInFish) {
   EXPECT_EQ(complete("memreplay lo"), "look\n");
   EXPECT_EQ(complete("memreplay look --d"), "--deep\n");
   EXPECT_EQ(complete("memreplay look --start f"), "fresh\n");
+  EXPECT_EQ(complete("memreplay look scri"), "script\n");
+  EXPECT_EQ(complete("memreplay look script --unt"), "--until\n");
+  EXPECT_EQ(complete("memreplay look script --dee"), "");
   EXPECT_EQ(complete("memreplay paint r"), "red\n");
 }
 
 TEST(ManPage, HasAllCommandsAndFlags) {
   const std::string page = ManPage(Commands(), "1.2", "memreplay replays.\n.dot\n");
   EXPECT_NE(page.find(".SS memreplay look FILE... [flags]\n"), std::string::npos);
+  EXPECT_NE(page.find(".SS memreplay look script PROGRAM\n"), std::string::npos);
+  EXPECT_NE(page.find("\\fB\\-\\-until\\fR"), std::string::npos);
   EXPECT_NE(page.find(".TP\n\\fB\\-o\\fR, \\fB\\-\\-output\\fR \\fIPAGE\\fR\nwhere to write\n"),
             std::string::npos);
   EXPECT_NE(page.find("\n\\&.dot\n"), std::string::npos);

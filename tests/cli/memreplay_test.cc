@@ -80,11 +80,48 @@ class MemreplayTest : public SessionTest {
 };
 
 TEST_F(MemreplayTest, Help) {
-  ExpectSession("help",
-                {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
-                 "fit --help", "advise --help", "gpu --help", "report --help", "convert --help",
-                 "lint --help", "record --help", "fit script --help", "sweep script --help",
-                 "synth --help", "synth nanogpt --help", "--version"});
+  ExpectSession("help", {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
+                         "fit --help", "advise --help", "gpu --help", "report --help",
+                         "convert --help", "lint --help", "record --help", "fit script --help",
+                         "sweep script --help", "synth --help", "synth nanogpt --help", "--version",
+                         "advise recording.jsonl --help", "synth schedule --help"});
+}
+
+// Each form's own help, by all of its names.
+TEST_F(MemreplayTest, HelpOfEachForm) {
+  for (const auto& [form, usage] : std::vector<std::pair<std::string, std::string>>{
+           {"fit", "fit FILE...|MODEL"},
+           {"fit script", "fit script --KEY=?"},
+           {"sweep script", "sweep script --KEY=A,B,C"},
+           {"advise", "advise [script]"},
+           {"advise script", "advise [script]"},
+           {"advise recording", "advise [recording]"},
+           {"advise x.pickle", "advise [recording]"},
+           {"synth", "synth MODEL"},
+           {"synth llama", "synth MODEL"},
+           {"synth schedule", "synth [schedule]"},
+           {"synth x.txtpb", "synth [schedule]"},
+           {"record", "record "}}) {
+    for (const std::string& words : {"help " + form, form + " --help", form + " -h"}) {
+      const Outcome outcome = Run(words);
+      EXPECT_EQ(outcome.status, 0) << words << outcome.err;
+      EXPECT_TRUE(outcome.out.starts_with("usage: memreplay " + usage)) << words << outcome.out;
+    }
+  }
+}
+
+// The flags of the forms are completed and in the manual.
+TEST_F(MemreplayTest, CompletionOfForms) {
+  for (const std::string kind : {"bash", "zsh", "fish", "man"}) {
+    std::string text = Run("completion " + kind).out;
+    text.erase(std::remove(text.begin(), text.end(), '\\'), text.end());
+    for (const std::string word : {"until", "step", "max-runs", "check", "fit script"}) {
+      const bool is_pair = kind == "fish" && word == "fit script";
+      EXPECT_NE(text.find(is_pair ? "from fit; and __fish_seen_subcommand_from script" : word),
+                std::string::npos)
+          << kind << " " << word;
+    }
+  }
 }
 
 TEST_F(MemreplayTest, UnusableCalls) {
@@ -113,7 +150,32 @@ TEST_F(MemreplayTest, UnusableCalls) {
                                    "convert program.jsonl",
                                    "convert program.jsonl out.unknown",
                                    "convert program.jsonl - --to protobuff",
-                                   "convert no_such_file out.jsonl"});
+                                   "convert no_such_file out.jsonl",
+                                   "inspect program.jsonl --memory-lim 5GiB",
+                                   "--memory-limit 1 inspect program.jsonl",
+                                   "inspect program.jsonl --memory-limit",
+                                   "replay program.jsonl --events-out --json",
+                                   "replay program.jsonl --capacity rtx-9999",
+                                   "help repaly",
+                                   "fit scrip --batch_size=? --card rtx-4090 -- train.py",
+                                   "fit nanogtp --batch_size=?",
+                                   "fit script",
+                                   "fit script --n=? train.py --card rtx-4090",
+                                   "fit script --n=? --card rtx-4090",
+                                   "fit script --n=? --card rtx-9999 train.py",
+                                   "fit script --n 5 --card rtx-4090 train.py",
+                                   "sweep script --card rtx-4090 train.py --n=1,2",
+                                   "advise",
+                                   "advise --card rtx-4090",
+                                   "advise --card rtx-9999",
+                                   "advise --card rtx-9999 train.py",
+                                   "advise train.py --card rtx-4090",
+                                   "advise train.py --help",
+                                   "advise --card rtx-4090 --try chunked_los train.py",
+                                   "record --card rtx-4090 --remedy chunked_los train.py",
+                                   "record",
+                                   "record --card rtx-4090",
+                                   "record train.py --card rtx-4090"});
 }
 
 TEST_F(MemreplayTest, SaysThatTheDiskIsFull) {

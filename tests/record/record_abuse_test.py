@@ -357,12 +357,53 @@ class RecordAbuseTest(Case):
                 if number == signal.SIGKILL:
                     self.assertEqual(child.returncode, -number)
                 else:
-                    self.assertEqual(child.returncode, 2, output)
-                    self.assertTrue(output.endswith("interrupted\n"), output)
+                    self.assertEqual(child.returncode, 128 + number, output)
+                    self.assertTrue(output.endswith("no run had ended when it was interrupted\n"), output)
                     self.assertEqual(os.listdir(temporary), before)
                 self.ends()
                 for path in pathlib.Path(self.folder).glob("*.started"):
                     path.unlink()
+
+    def test_interrupted_searches_say_what_they_know(self):
+        """Some runs have ended by then, and at least one does not end by itself."""
+        script = self.write("""
+            import os, sys, time
+            import torch
+            n = int(sys.argv[-1].split("=")[1]) if "=" in sys.argv[-1] else 1
+            held = [torch.empty(1 << 20, device="cuda") for _ in range(n)]
+            model = torch.nn.Linear(8, 8, device="cuda")
+            torch.optim.AdamW(model.parameters()).step()
+            if n > 8 or "foreach" in os.environ["MEMREPLAY_RECORD"]:
+                open("endless.started", "w").close()
+                time.sleep(600)""")
+        environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder, "cache")}
+        flags = ["--json", "--card", "rtx-4090", "--python", Setting.python, "--jobs", "2"]
+        for words, number in ((["fit", "script", "--n=?"], signal.SIGINT), (["fit", "script", "--n=?"], signal.SIGTERM),
+                              (["sweep", "script", "--n=2,3,9"], signal.SIGTERM),
+                              (["advise", "--try", "foreach:AdamW"], signal.SIGINT)):
+            with self.subTest(words=words[:2], number=number):
+                child = subprocess.Popen([Setting.memreplay, *words, *flags, script], cwd=self.folder, env=environment,
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                         start_new_session=True)
+                started = pathlib.Path(self.folder) / "endless.started"
+                until = time.monotonic() + 240
+                while not started.exists() and time.monotonic() < until:
+                    time.sleep(0.1)
+                time.sleep(10)  # those that were started with it end
+                child.send_signal(number)
+                output, error = child.communicate(timeout=60)
+                self.assertEqual(child.returncode, 128 + number, error)
+                answer = json.loads(output)
+                if words[0] == "advise":
+                    self.assertNotIn("foreach:AdamW", str(answer["advice"]["rows"]))
+                    self.assertIn("interrupted before these were tried: foreach:AdamW", answer["advice"]["notes"][-1])
+                    self.assertGreater(int(answer["advice"]["as_is"]["peak_reserved_bytes"]), 0)
+                else:
+                    found = answer["cases"][0]
+                    self.assertEqual((answer["stopped_by"], found["unfinished"]), (number.name, True))
+                    self.assertEqual([row["value"] for row in found["rows"]], [1, 8] if words[0] == "fit" else [2, 3])
+                    self.assertEqual(found["largest"], 8 if words[0] == "fit" else 0)
+                started.unlink()
 
     def test_killed_while_it_writes(self):
         body = """

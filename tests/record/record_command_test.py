@@ -412,6 +412,39 @@ class RecordCommandTest(Case):
             for snapshot in snapshots:
                 events.load(str(snapshot))
 
+    # Each is a flag of memreplay too, or of the script search.
+    OWN = ["--memory-limit", "5", "--card", "none", "--help", "--version", "--jobs=x", "--json", "--set", "a=1", "-h"]
+
+    def test_words_behind_the_script_are_its_own(self):
+        for words, printed in ((program("words.py"), None), (["--", *program("words.py")], None),
+                               (["WORD=7", *program("words.py")], "7"),
+                               (["WORD=7", Setting.python, *program("words.py")], "7"),
+                               (["-m", "words"], None), (["--memory-limit", "0", *program("words.py")], None)):
+            with self.subTest(words=words):
+                done = subprocess.run(
+                    [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", *words, *self.OWN],
+                    cwd=self.folder, capture_output=True, text=True, timeout=300, check=False,
+                    env={**os.environ, "PYTHONPATH": os.path.dirname(program("words.py")[0])})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertTrue(done.stdout.startswith(f"{self.OWN} {printed}\n"), done.stdout)
+
+    def test_words_behind_the_script_of_a_search(self):
+        for command, key in (("fit", "--pieces=?"), ("sweep", "--pieces=1,2")):
+            status, answer = self.script(command, key, "WORD=7", *program("words.py", *self.OWN))
+            self.assertEqual(status, 0, answer)
+            self.assertEqual([(row["value"], row["fits"]) for row in answer["cases"][0]["rows"]][:2],
+                             [(1, True), (2, False)])
+            self.assertEqual(answer["program"][1:], self.OWN)
+        # The value's place may be named there alone.
+        status, answer = self.script("fit", *program("words.py", "--pieces=?", *self.OWN))
+        self.assertEqual((status, answer["key"], answer["cases"][0]["largest"]), (0, "--pieces", 1))
+        done = subprocess.run(
+            [Setting.memreplay, "advise", "--json", "--python", Setting.python, "--card", "rtx-4090", "--try", "sgd",
+             *program("words.py", *self.OWN)],
+            cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["file"], " ".join(program("words.py", *self.OWN)))
+
     def test_unusable(self):
         for words, flags, card, why in (
                 (["train.py"], [], None, "this machine has no GPU"),
