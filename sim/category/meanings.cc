@@ -549,6 +549,10 @@ class Finder {
       Say(id, Category::kCommunication, Evidence::kStack);
       return;
     }
+    if (role.is_cache && role.caller == 0) {  // a server frees it when it ends
+      Say(id, Category::kCache, Evidence::kStack);
+      return;
+    }
     const bool outlives = life.end >= phase.end;
     if (role.is_state && outlives) {
       Say(id, Category::kOptimizerState, Evidence::kStack);
