@@ -69,11 +69,10 @@ std::string ExplanationOf(const proto::RecordReport& report) {
     if (process.refusal().empty() || process.error_text().empty()) continue;
     const std::string& place = process.error_place();
     const size_t colon = std::min(place.rfind(':'), place.size());
-    absl::StatusOr<proto::Report> explained =
-        ExplainText(StrCat("  File \"", place.substr(0, colon), "\", line ",
-                           colon < place.size() ? place.substr(colon + 1) : "0", ", in <module>\n",
-                           process.error_text()),
-                    process.has_card());
+    absl::StatusOr<proto::Report> explained = ExplainText(
+        StrCat("  File \"", place.substr(0, colon), "\", line ",
+               colon < place.size() ? place.substr(colon + 1) : "0", "\n", process.error_text()),
+        process.has_card());
     if (!explained.ok()) continue;
     // It is recorded already.
     auto* actions = explained->mutable_explanation()->mutable_actions();

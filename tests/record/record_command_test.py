@@ -107,7 +107,7 @@ class RecordCommandTest(Case):
         self.assertTrue(run.process["replays"][0]["agrees"])
         self.assertEqual(int(run.process["replays"][0]["ooms"]), 1)
         answer = self.answer(["--capacity", "104MiB", "--reserve", "24MiB"], "takes.py", "--pieces=2", status=1)
-        self.assertRegex(answer, r"\n  in your code +\S*takes\.py:\d+ in <module>\n")
+        self.assertRegex(answer, r"\n  in your code +\S*takes\.py:\d+\n")
         self.assertIn("\n  1. Use less memory", answer)
         self.assertNotIn("_record_memory_history", answer)  # it is recorded already
 
