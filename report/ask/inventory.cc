@@ -71,14 +71,9 @@ class ProgramSizes {
 
 // `events` are those of the device.
 template <typename Events>
-Walk WalkEvents(const Trace& trace, const Events& events) {
+Walk WalkEvents(const Trace& trace, const DeviceTrace& device, const Events& events) {
   Walk walk;
-  // If a recording lacks one kind of free, the other kind is used.
-  const bool completes =
-      !trace.is_program && std::any_of(events.begin(), events.end(), [](const Event& e) {
-        return e.kind == EventKind::kFreeCompleted;
-      });
-  const EventKind end_of_life = completes ? EventKind::kFreeCompleted : EventKind::kFree;
+  const EventKind end_of_life = EndOfLife(trace, device);
   ProgramSizes program;
   int64_t at = -1;
   for (const Event& event : events) {
@@ -94,6 +89,8 @@ Walk WalkEvents(const Trace& trace, const Events& events) {
       walk.requested.Add(size);
       walk.allocations.Add(1);
     } else if (event.kind == end_of_life) {
+      // The recording begins after a free whose request is the last lost event.
+      if (at == 0 && event.kind == EventKind::kFreeCompleted) continue;
       const int64_t freed = trace.is_program ? program.Free(event) : size;
       if (freed >= 0) {
         walk.requested.Add(-Bounded(freed));
@@ -206,8 +203,9 @@ void AddPools(const DeviceTrace& device, proto::Inventory* inventory) {
 
 DeviceContents DescribeContents(const Trace& trace, size_t device_index) {
   const DeviceTrace& device = trace.devices[device_index];
-  const Walk walk = device.events.source() == nullptr ? WalkEvents(trace, device.events.kept())
-                                                      : WalkEvents(trace, device.events);
+  const Walk walk = device.events.source() == nullptr
+                        ? WalkEvents(trace, device, device.events.kept())
+                        : WalkEvents(trace, device, device.events);
   const Start start = FindStart(trace, device, walk);
 
   DeviceContents contents;

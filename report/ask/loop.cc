@@ -88,24 +88,18 @@ void AddErrorBars(const Schedule& schedule, const LookBack& look_back,
   const struct {
     std::string_view figure;
     int64_t peak;
-    bool is_active;
-  } kRows[] = {{"peak_allocated_bytes", look_back.peak.allocated().signed_value(), false},
-               {"peak_active_bytes", look_back.peak.active().signed_value(), true}};
+  } kRows[] = {{"peak_allocated_bytes", look_back.peak.allocated().signed_value()},
+               {"peak_active_bytes", look_back.peak.active().signed_value()}};
   for (const auto& row : kRows) {
     if (requested > reserved) {
       AddBar(row.figure, requested, 0, false, "the file shows more memory requested than reserved",
              loop);
       continue;
     }
-    const int64_t low = row.peak - less, high = std::min(row.peak + more, reserved);
-    if (requested <= high) {
-      AddBar(row.figure, std::max(low, requested), high, ended, reason, loop);
-    } else if (row.is_active) {  // what was freed and not complete at the start is in no replay
-      AddBar(row.figure, requested, reserved, ended,
-             "some blocks were freed before the recording began and completed after", loop);
-    } else {
-      AddBar(row.figure, std::max(low, int64_t{0}), high, ended, reason, loop);
-    }
+    const int64_t high = std::min(row.peak + more, reserved);
+    // What was freed and is not complete is requested, and not allocated.
+    const int64_t least = requested <= high ? requested : 0;
+    AddBar(row.figure, std::max(row.peak - less, least), high, ended, reason, loop);
   }
 }
 

@@ -51,10 +51,7 @@ class Follower {
 
   ExtentEvidence Run() {
     const EventView events = schedule_.recorded();
-    const bool has_completions = std::any_of(events.begin(), events.end(), [](const Event& e) {
-      return e.kind == EventKind::kFreeCompleted;
-    });
-    const EventKind gone = has_completions ? EventKind::kFreeCompleted : EventKind::kFree;
+    const EventKind gone = EndOfLife(schedule_.trace(), schedule_.device_trace());
     bool releases = false;  // since the last request; its lookup preceded them
     Address fresh;          // segment obtained by the current request
     for (event_ = 0; event_ < events.size() && !active_.empty(); ++event_) {

@@ -2,7 +2,6 @@
 #ifndef MEMREPLAY_SIM_WORKLOAD_LIVE_BYTES_H_
 #define MEMREPLAY_SIM_WORKLOAD_LIVE_BYTES_H_
 
-#include <algorithm>
 #include <cstdint>
 
 #include "absl/container/flat_hash_map.h"
@@ -15,14 +14,8 @@ namespace memreplay {
 // a handle; those of a recording also have a size. O(1) per event.
 class LiveBytes {
  public:
-  LiveBytes(const Trace& trace, const DeviceTrace& device) : is_program_(trace.is_program) {
-    // If a recording lacks one kind of free, the other kind is used.
-    const bool completes =
-        !is_program_ && std::any_of(device.events.begin(), device.events.end(), [](const Event& e) {
-          return e.kind == EventKind::kFreeCompleted;
-        });
-    end_of_life_ = completes ? EventKind::kFreeCompleted : EventKind::kFree;
-  }
+  LiveBytes(const Trace& trace, const DeviceTrace& device)
+      : is_program_(trace.is_program), end_of_life_(EndOfLife(trace, device)) {}
   bool IsEndOfLife(const Event& event) const { return event.kind == end_of_life_; }
   void Pass(const Event& event) {
     if (event.kind == EventKind::kAlloc) {

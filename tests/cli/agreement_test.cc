@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -140,22 +141,86 @@ void ExpectAgreement(const std::string& file) {
   }
 }
 
-void ExpectAgreementIn(const std::filesystem::path& folder) {
+// Compares the peaks that inspect reads from the events with those of an exact replay, on the last
+// events of a recording, as a ring keeps them.
+void ExpectPeaksOfRings(const std::string& file, const std::vector<size_t>& sizes) {
+  const std::string ring = testing::TempDir() + "ring.jsonl";
+  const std::string line = "cli/memreplay convert '" + file + "' '" + ring + "' 2>/dev/null";
+  ASSERT_EQ(std::system(line.c_str()), 0) << line;
+  std::ifstream whole(ring);
+  std::vector<std::string> lines;
+  for (std::string text; std::getline(whole, text);) lines.push_back(text);
+  const auto is_event = [](const std::string& text) {
+    return text.starts_with(R"({"k":"a")") || text.starts_with(R"({"k":"f",)") ||
+           text.starts_with(R"({"k":"fx")");
+  };
+  const auto events = static_cast<size_t>(std::count_if(lines.begin(), lines.end(), is_event));
+  for (const size_t size : sizes) {
+    if (size > events) break;
+    SCOPED_TRACE(file + ", the last " + std::to_string(size));
+    size_t lost = events - size;
+    std::ofstream kept(ring);
+    for (const std::string& text : lines) {
+      if (lost > 0 && is_event(text)) {
+        --lost;
+      } else {
+        kept << text << '\n';
+      }
+    }
+    kept.close();
+    const proto::Report inspect = Ask("inspect --deep", ring);
+    const proto::Report replay = Ask("replay", ring);
+    for (const proto::DeviceReport& exact : replay.devices()) {
+      if (exact.fidelity().has_first_divergence() || exact.exact_until_event() < exact.events() ||
+          exact.final_blocks().matched() < exact.final_blocks().compared()) {
+        continue;
+      }
+      const proto::DeviceReport& told = DeviceOf(inspect, exact.device());
+      EXPECT_EQ(told.recorded().peak_requested_bytes(), exact.peak_requested_bytes());
+      EXPECT_EQ(told.recorded().peak_reserved_bytes(), exact.peak_reserved_bytes());
+      for (const auto& bar : told.loop().error_bars()) {
+        const int64_t peak = bar.figure() == "peak_allocated_bytes"   ? exact.peak_allocated_bytes()
+                             : bar.figure() == "peak_active_bytes"    ? exact.peak_active_bytes()
+                             : bar.figure() == "peak_requested_bytes" ? exact.peak_requested_bytes()
+                                                                      : exact.peak_reserved_bytes();
+        EXPECT_GE(peak, bar.low_bytes()) << bar.figure();
+        if (bar.has_high()) {
+          EXPECT_LE(peak, bar.high_bytes()) << bar.figure();
+        }
+      }
+    }
+  }
+}
+
+std::vector<std::string> RecordingsIn(const std::filesystem::path& folder) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() == ".pickle") files.push_back(entry.path().string());
   }
   std::sort(files.begin(), files.end());
-  ASSERT_FALSE(files.empty());
-  for (const std::string& file : files) ExpectAgreement(file);
+  EXPECT_FALSE(files.empty());
+  return files;
 }
 
-TEST(Commands, AgreeOnTheProjectsRecordings) { ExpectAgreementIn("tests/data/snapshots"); }
+TEST(Commands, AgreeOnTheProjectsRecordings) {
+  for (const std::string& file : RecordingsIn("tests/data/snapshots")) ExpectAgreement(file);
+}
+
+// A ring may begin with the completion of a free, and end before one.
+TEST(Commands, AgreeOnTheLastEvents) {
+  for (const std::string& file : RecordingsIn("tests/data/snapshots")) {
+    ExpectPeaksOfRings(file, {1, 2, 3, 4, 5, 6, 7, 8, 13, 20, 21, 50, 100, 101, 400, 1000});
+  }
+}
 
 TEST(Commands, AgreeOnPublicRecordings) {
   const char* shared = std::getenv("MEMREPLAY_SHARED");
   if (shared == nullptr) GTEST_SKIP() << "MEMREPLAY_SHARED is not set: no real snapshots here";
-  ExpectAgreementIn(std::filesystem::path(shared) / "data" / "snapshots");
+  for (const std::string& file :
+       RecordingsIn(std::filesystem::path(shared) / "data" / "snapshots")) {
+    ExpectAgreement(file);
+    ExpectPeaksOfRings(file, {1, 3, 100, 1000});
+  }
 }
 
 }  // namespace

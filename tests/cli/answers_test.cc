@@ -226,7 +226,7 @@ TEST_F(AnswersTest, AdviceForAValueThatWasNotRecorded) {
        "advise 2.jsonl=2 4.jsonl=4 --batch_size=0"});
 }
 
-// The ring kept only the completion of a free: 3 of 20 MiB were active at the start, not allocated.
+// The ring kept only the completion of a free, so it begins after it.
 TEST_F(AnswersTest, AFreeThatCompletesFirst) {
   Write("completes.jsonl", std::string(kHeader) + R"({"k":"dev","final":true}
 {"k":"fx","a":"free_completed","addr":139637978824704,"b":3145728,"s":0}

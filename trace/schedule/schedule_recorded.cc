@@ -132,17 +132,7 @@ void ScheduleBuilder::Identify() {
                                  (segment.address + segment.total_size).value());
   }
   segment_ranges_ = Joined(std::move(segment_ranges_));
-  // A block that is pending at the end shows that frees can be late, even if none completes in the
-  // trace.
-  for (const SegmentInfo& segment : source_.final_state) {
-    for (const BlockInfo& block : segment.blocks) {
-      has_completions_ |= block.state == BlockState::kPendingFree;
-    }
-  }
-  has_completions_ =
-      has_completions_ || std::any_of(events.begin(), events.end(), [](const Event& e) {
-        return e.kind == EventKind::kFreeCompleted;
-      });
+  has_completions_ = EndOfLife(schedule_.trace(), source_) == EventKind::kFreeCompleted;
   for (uint32_t i = 0; i < count; ++i) {
     const EventKind kind = events[i].kind;
     if (kind == EventKind::kAlloc) {

@@ -3,6 +3,7 @@
 #ifndef MEMREPLAY_TRACE_VALUE_TRACE_H_
 #define MEMREPLAY_TRACE_VALUE_TRACE_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -97,6 +98,22 @@ struct Trace {
   // object; empty if none.
   std::string program_header;
 };
+
+// Returns the kind of event that ends the use of a block: completions, unless the file has only
+// frees. A block that is pending at the end shows that frees can be late, even if none completes in
+// the recording. O(events).
+inline EventKind EndOfLife(const Trace& trace, const DeviceTrace& device) {
+  if (trace.is_program) return EventKind::kFree;
+  for (const SegmentInfo& segment : device.final_state) {
+    for (const BlockInfo& block : segment.blocks) {
+      if (block.state == BlockState::kPendingFree) return EventKind::kFreeCompleted;
+    }
+  }
+  const bool completes =
+      std::any_of(device.events.begin(), device.events.end(),
+                  [](const Event& e) { return e.kind == EventKind::kFreeCompleted; });
+  return completes ? EventKind::kFreeCompleted : EventKind::kFree;
+}
 
 }  // namespace memreplay
 

@@ -99,7 +99,8 @@ TEST(Inventory, WarmRecordingIsUndoneFromTheEnd) {
 }
 
 TEST(Inventory, WithoutAFinalStateTheLeastThatTheEventsNeed) {
-  const Trace trace = MakeTrace({{EventKind::kFreeCompleted, 300},
+  const Trace trace = MakeTrace({{EventKind::kFreeCompleted, 50},  // over when the recording begins
+                                 {EventKind::kFreeCompleted, 300},
                                  {EventKind::kAlloc, 100},
                                  {EventKind::kFreeCompleted, 100}});
   const DeviceContents contents = DescribeContents(trace, 0);
