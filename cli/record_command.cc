@@ -105,11 +105,12 @@ absl::StatusOr<ScriptRecording> RunAndShow(RecordOptions options) {
   }
   LogScan printed;
   options.heard = [&printed](std::string_view text) { printed.Add(text); };
-  absl::StatusOr<ScriptRecording> run = RunProgram(options);
-  if (!run.ok()) return run;
-  run->report.set_stopped_by(std::string(stop.name()));
-  AddRefusals(&printed, &run->report);
-  return run;
+  options.judge = [&](proto::RecordReport* report) {
+    report->set_stopped_by(std::string(stop.name()));
+    AddRefusals(&printed, report);
+    AddEnds(report);
+  };
+  return RunProgram(options);
 }
 
 absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {

@@ -28,6 +28,26 @@ constexpr uint64_t kMaxTextBytes = uint64_t{64} << 20;  // bytes
 // The last key that memreplay adds to a snapshot, which PyTorch's own function does not write.
 constexpr char kSnapshotMark[] = "torch_version";
 
+// Adds the key "memreplay_ended" to the dict of a pickle, which lies on the stack where it ends. If
+// that cannot be written (a full disk), the file stays as it was.
+void AddEnd(const std::string& path, std::string_view ended) {
+  std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+  if (ended.empty() || !file.seekg(-1, std::ios::end) || file.get() != '.') return;
+  const auto size = file.tellg();
+  std::string more;
+  for (const std::string_view text : {std::string_view("memreplay_ended"), ended}) {
+    more += 'X';  // a text, its length in four bytes
+    for (int shift = 0; shift < 32; shift += 8) more += static_cast<char>(text.size() >> shift);
+    more += text;
+  }
+  more += "u.";  // what lies above the mark goes into the dict
+  file.seekp(0, std::ios::end);
+  if (file << more << std::flush && file.seekp(size - std::streamoff{1}) && file << '(') return;
+  file.close();
+  std::error_code ignored;
+  fs::resize_file(path, static_cast<uintmax_t>(size), ignored);
+}
+
 }  // namespace
 
 std::vector<fs::path> PathsIn(const fs::path& folder, std::error_code* error) {
@@ -120,7 +140,7 @@ absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view jso
 }
 
 absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& folder,
-                                                         SnapshotPlace place,
+                                                         SnapshotPlace place, const Judge& judge,
                                                          proto::RecordReport* report) {
   struct Left {
     std::string pid;
@@ -168,15 +188,20 @@ absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& fold
     if (!own.ok()) return own;
   }
   if (const absl::Status status = CheckOutputs(paths, place.inputs); !status.ok()) return status;
+  const int first = report->processes_size();
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i].process.set_snapshot(paths[i]);
+    *report->add_processes() = std::move(all[i].process);
+  }
+  if (judge != nullptr) judge(report);
   for (size_t i = 0; i < all.size(); ++i) {
     absl::StatusOr<OutputFile> file = OutputFile::Open(paths[i], place.inputs);
     if (!file.ok()) return file.status();
     const std::string made = StrCat(folder, "/", all[i].pid, ".pickle");
+    AddEnd(made, report->processes(first + static_cast<int>(i)).ended());
     if (const absl::Status written = file->CloseWith(made); !written.ok()) return written;
     std::error_code ignored;
     readable.push_back(fs::exists(made, ignored) ? made : paths[i]);
-    all[i].process.set_snapshot(paths[i]);
-    *report->add_processes() = std::move(all[i].process);
   }
   return readable;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -36,14 +37,17 @@ struct SnapshotPlace {
 // ranks. Errors: those of CheckOutputs() and CheckReplacesOwn() (trace/bytes/output_file.h).
 absl::Status CheckPlace(const SnapshotPlace& place);
 
-// Moves the snapshots of `folder` to their place and adds their processes to the report. A process
+using Judge = std::function<void(proto::RecordReport*)>;
+
+// Moves the snapshots of `folder` to their place and adds their processes to the report. `judge`,
+// which may be null, is called in between: a snapshot gets what it sets as `ended`. A process
 // that could not write its recording becomes a fault, and so does a missing folder. Returns where
 // the snapshot of each process can be read: in `folder` if it was written to a pipe or a device.
 // Errors: InvalidArgument, as ParseRecordedProcess(), if a file cannot be read, and as
 // CheckPlace(); DataLoss if one cannot be written; ResourceExhausted if a summary has more than 64
 // MiB. After an error, what was not written is still in the folder.
 absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& folder,
-                                                         SnapshotPlace place,
+                                                         SnapshotPlace place, const Judge& judge,
                                                          proto::RecordReport* report);
 
 // How far all processes together are.

@@ -296,7 +296,7 @@ absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options) {
     return absl::InvalidArgumentError(why.ok() ? *why : std::string(why.status().message()));
   }
   absl::StatusOr<std::vector<std::string>> snapshots =
-      GatherProcesses(folder->path(), place, &report);
+      GatherProcesses(folder->path(), place, options.judge, &report);
   if (!snapshots.ok()) {
     const std::string kept = folder->path();
     folder->Keep();

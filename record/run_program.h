@@ -52,6 +52,9 @@ struct RecordOptions {
   // Hears what the script prints, unless `output` is a file. May be null.
   std::function<void(std::string_view)> heard;
   std::map<std::string, std::string> environment;  // in addition to ours
+  // Called when the script has ended and its processes are known, before their snapshots, which say
+  // how each ended, are moved to their place. May be null.
+  Judge judge;
   // Called every half second with the progress so far; returns the signal to send to the script, or
   // 0 for none. The same signal is sent once. May be null.
   std::function<int(const RecordProgress&)> watch;

@@ -2,10 +2,16 @@
 
 #include <algorithm>
 
+#include "report/words/text.h"
 #include "sim/workload/step_growth.h"
 #include "sim/workload/steps.h"
 
 namespace memreplay {
+namespace {
+
+constexpr size_t kMaxEnded = 400;  // bytes
+
+}  // namespace
 
 void AddUnseen(const Study& study, const proto::Inventory& inventory, proto::DeviceReport* report) {
   const Schedule& schedule = study.schedule();
@@ -16,11 +22,12 @@ void AddUnseen(const Study& study, const proto::Inventory& inventory, proto::Dev
   const auto is_oom = [](const Event& event) { return event.kind == EventKind::kOom; };
   const auto first = std::find_if(device.events.begin(), device.events.end(), is_oom);
   const bool ran_out = first != device.events.end();
-  if (!ran_out && schedule.is_cold() && !schedule.requests().empty()) return;
+  if (!ran_out && trace.ended.empty() && schedule.is_cold() && !schedule.requests().empty()) return;
 
   proto::Unseen& unseen = *report->mutable_unseen();
   unseen.set_first_oom_event(-1);
   unseen.set_has_events(!schedule.requests().empty());
+  unseen.set_ended(CleanText(trace.ended, kMaxEnded));
   if (!schedule.is_cold()) {
     unseen.set_start_allocations(inventory.start_allocations());
     unseen.set_start_requested_bytes(inventory.start_requested_bytes());

@@ -7,9 +7,9 @@
 
 namespace memreplay {
 
-// Sets `unseen` if something was left out: what would have followed an out of memory, or what came
-// before the recording; and whether a device was asked about. Does nothing for a written schedule.
-// `inventory` is from DescribeContents(). O(events).
+// Sets `unseen` if something was left out: what would have followed an out of memory or whatever
+// else ended the script, or what came before the recording; and whether a device was asked about.
+// Does nothing for a written schedule. `inventory` is from DescribeContents(). O(events).
 void AddUnseen(const Study& study, const proto::Inventory& inventory, proto::DeviceReport* report);
 
 }  // namespace memreplay

@@ -145,7 +145,7 @@ std::string OtherOrderText(int64_t peak, int64_t other_order_peak) {
 
 bool IsLowerBound(const proto::Unseen& unseen) {
   return unseen.ooms() > 0 || unseen.start_allocations() > 0 || unseen.start_reserved_bytes() > 0 ||
-         unseen.ends_in_pass();
+         unseen.ends_in_pass() || !unseen.ended().empty();
 }
 
 std::string_view AtLeast(const proto::Unseen& unseen, bool survives) {
@@ -188,6 +188,10 @@ std::vector<Line> UnseenLines(const proto::Unseen& unseen) {
     lines.push_back({kLabel,
                      "the recording ends before the backward pass of its last forward pass, which "
                      "is not in the file."});
+  }
+  if (!unseen.ended().empty()) {
+    lines.push_back({kLabel, StrCat("its script ended by ", unseen.ended(),
+                                    ", so a whole run may need more.")});
   }
   return lines;
 }

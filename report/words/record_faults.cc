@@ -63,6 +63,24 @@ RunEnd EndOf(const proto::RecordReport& report) {
   return end;
 }
 
+void AddEnds(proto::RecordReport* report) {
+  for (proto::RecordedProcess& process : *report->mutable_processes()) {
+    const RunEnd end = EndOf(*report, process);
+    if (end == RunEnd::kWhole || end == RunEnd::kRanOut) continue;
+    std::string by = "an error of another process";
+    if (end == RunEnd::kStopped) {
+      by = report->stopped_by().empty() ? "--steps" : report->stopped_by();
+    } else if (!process.error().empty()) {
+      by = ErrorOf(process.error(), process.error_text(), process.error_place());
+    } else if (end == RunEnd::kRefused) {
+      by = report->refusal();
+    } else if (report->exit_status() != 0) {
+      by = StrCat("exit status ", report->exit_status());
+    }
+    process.set_ended(CleanText(by, kMaxFaultLength));
+  }
+}
+
 void FindRecordFaults(proto::RecordReport* report) {
   report->set_is_lower_bound(EndOf(*report) != RunEnd::kWhole);
   for (std::string& fault : *report->mutable_faults())

@@ -26,6 +26,9 @@ enum class RunEnd {
 RunEnd EndOf(const proto::RecordReport& report);
 RunEnd EndOf(const proto::RecordReport& report, const proto::RecordedProcess& process);
 
+// Sets `ended` of the report's processes.
+void AddEnds(proto::RecordReport* report);
+
 // Adds to `faults` what the rest of the report shows: a script that failed, memory that ran out, a
 // replay that differs. Sets `is_lower_bound`.
 void FindRecordFaults(proto::RecordReport* report);

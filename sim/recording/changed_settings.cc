@@ -36,8 +36,8 @@ struct SettingsGuess {
 Trace CopyOf(const Trace& trace) {
   // Fails to compile if a member is added.
   const auto& [format, is_program, devices, streams, pools, strings, stacks, settings,
-               torch_version, addresses_ascend, layout, annotations, diagnostics, total_memory,
-               memory_fraction, completion, program_header] = trace;
+               torch_version, addresses_ascend, ended, layout, annotations, diagnostics,
+               total_memory, memory_fraction, completion, program_header] = trace;
   Trace copy{.format = format,
              .is_program = is_program,
              .devices = devices,
@@ -48,6 +48,7 @@ Trace CopyOf(const Trace& trace) {
              .settings = settings,
              .torch_version = torch_version,
              .addresses_ascend = addresses_ascend,
+             .ended = ended,
              .layout = layout,
              .annotations = annotations,
              .diagnostics = diagnostics,

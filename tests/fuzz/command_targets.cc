@@ -399,7 +399,7 @@ void LeftFiles(Choices& choices) {
   proto::RecordReport report;
   SnapshotPlace place;
   place.out = out + "/snapshot.pickle";
-  const absl::Status gathered = GatherProcesses(folder, place, &report).status();
+  const absl::Status gathered = GatherProcesses(folder, place, AddEnds, &report).status();
   if (!gathered.ok() && gathered.message().empty()) std::abort();
   FindRecordFaults(&report);
   ExpectClean(RenderRecord(report).text);

@@ -101,6 +101,14 @@ class RecordCommandTest(Case):
         self.assertEqual((both.status, both.answer), (2, None))
         self.assertIn("--outside is for a real GPU", both.output)
 
+    def asks(self, words, expected, way):
+        """Asks of a recording that is only a part of its run."""
+        asked = subprocess.run([Setting.memreplay, *words], capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(asked.returncode, 1, (way, words, asked.stderr))
+        self.assertIn(expected, asked.stdout.replace("&#39;", "'"), (way, words))
+        self.assertIn("may need more", asked.stdout, (way, words))
+        self.assertNotIn("it fits", asked.stdout, (way, words))
+
     def test_out_of_memory(self):
         run = self.record("takes.py", "--pieces=2", flags=["--capacity", "104MiB", "--reserve", "24MiB"])
         self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
@@ -124,6 +132,11 @@ class RecordCommandTest(Case):
             run = self.record("refuses.py", way, name=way)
             self.assertEqual((run.status, refused in run.answer["refusal"], run.answer["is_lower_bound"]),
                              (1, text is refused, True), way)
+            ended = {"other": "KeyError: 'other' (refuses.py:", "status": "exit status 1"}.get(way, refused)
+            for asked in (["advise", run.snapshot, "--card", "rtx-4090"],
+                          ["replay", run.snapshot, "--capacity", "20GiB"],
+                          ["report", run.snapshot, "--capacity", "20GiB", "-o", "-"]):
+                self.asks(asked, f"its script ended by {ended}", way)
         for way in ("caught", "whole"):
             answer = self.answer(["--capacity", "2GiB"], "refuses.py", way, status=1 if way == "caught" else 0)
             self.assertIn("OUT OF MEMORY 1 time, and the script continued." if way == "caught" else "it fits, ", answer)
@@ -160,6 +173,7 @@ class RecordCommandTest(Case):
         """A script without an end is ended where an optimizer begins one step more; inner steps are not counted."""
         run = self.record("endless.py", flags=["--steps", "3"])
         self.assertEqual((run.status, run.process["stopped_after_steps"]), (0, 3), run.output)
+        self.assertEqual(events.load(run.snapshot)["memreplay_ended"], "--steps")
         self.assertIn("round 2 is done", run.output)
         self.assertNotIn("round 3 is done", run.output)
         all_steps = self.record("endless.py", "3", name="all")

@@ -86,6 +86,7 @@ struct Trace {
   // Whether the device's addresses ascended, if known, as in files of `memreplay record --addresses
   // up`.
   std::optional<bool> addresses_ascend;
+  std::string ended;  // what ended the script before its own end, if known: "ValueError: too large"
   LayoutFacts layout;
   std::vector<Annotation> annotations;
   Diagnostics diagnostics;

@@ -45,6 +45,16 @@ TEST(Unseen, TellsWhatWouldHaveComeAndWhatStepsLeave) {
             std::string::npos);
 }
 
+TEST(Unseen, TellsWhatEndedTheScript) {
+  proto::Unseen unseen;
+  unseen.set_first_oom_event(-1);
+  unseen.set_ended("ValueError: too large (train.py:33)");
+  EXPECT_TRUE(IsLowerBound(unseen));
+  EXPECT_EQ(TextOf(UnseenLines(unseen)),
+            "  LOWER BOUND: its script ended by ValueError: too large (train.py:33), so a whole "
+            "run may need more.\n");
+}
+
 TEST(Unseen, TellsWhatCameBefore) {
   proto::Unseen unseen;
   unseen.set_first_oom_event(-1);

@@ -26,6 +26,7 @@ class Dumper {
     }
     out_ << "\nprogram_header " << trace_.program_header << "\n";
     if (!trace_.torch_version.empty()) out_ << "torch " << trace_.torch_version << "\n";
+    if (!trace_.ended.empty()) out_ << "ended " << trace_.ended << "\n";
     if (trace_.total_memory) out_ << "total " << trace_.total_memory->value() << "\n";
     if (trace_.memory_fraction)
       out_ << "fraction " << std::hexfloat << *trace_.memory_fraction << "\n";
@@ -139,6 +140,7 @@ class Generator {
       }
     }
     if (Coin()) trace_.torch_version = "2.6.0+cu124";
+    if (Coin()) trace_.ended = "ValueError: \"too\" large";
     if (Coin()) trace_.total_memory = Bytes(Number());
     if (Coin()) trace_.memory_fraction = Fraction();
     if (Coin()) trace_.completion = Completion::kExplicit;

@@ -99,6 +99,10 @@ bool ReadFlatHeader(JsonRecord& record, TraceBuilder& builder, int* declared_dev
     if (!record.String(*torch, &text)) return false;
     trace.torch_version = std::string(text);
   }
+  if (const JsonMember* ended = record.Find("ended")) {
+    if (!record.String(*ended, &text)) return false;
+    trace.ended = std::string(text);
+  }
   if (const JsonMember* total = record.Find("total")) {
     if (!record.Unsigned(*total, &number)) return false;
     trace.total_memory = Bytes(number);

@@ -144,6 +144,7 @@ absl::Status FlatJsonlWriter::Header() {
             ",\"devices\":", std::min<size_t>(std::max<size_t>(devices, 1), 1024));
   if (!trace_.is_program) StrAppend(&out_, ",\"recorded\":true");
   if (!trace_.torch_version.empty()) Text("torch", trace_.torch_version);
+  if (!trace_.ended.empty()) Text("ended", trace_.ended);
   if (trace_.settings) Settings(*trace_.settings);
   if (trace_.total_memory) StrAppend(&out_, ",\"total\":", trace_.total_memory->value());
   if (trace_.memory_fraction) {

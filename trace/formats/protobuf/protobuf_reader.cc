@@ -162,6 +162,7 @@ class ProtobufReader {
     if (header.explicit_completion()) trace_.completion = Completion::kExplicit;
     trace_.program_header = header.program_header();
     trace_.torch_version = header.torch_version();
+    trace_.ended = header.ended();
     return true;
   }
 

@@ -102,6 +102,7 @@ class ProtobufWriter {
     header.set_explicit_completion(trace_.completion == Completion::kExplicit);
     header.set_program_header(trace_.program_header);
     header.set_torch_version(trace_.torch_version);
+    header.set_ended(trace_.ended);
     Put(record);
   }
 

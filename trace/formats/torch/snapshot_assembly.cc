@@ -19,6 +19,9 @@ using Records = SnapshotRecords;
 // The maximum number of a GPU; a larger one means a damaged file.
 constexpr uint64_t kMaxDevice = 1023;
 
+// What is kept of what ended a script, in bytes.
+constexpr size_t kMaxEnded = 2000;
+
 absl::Status At(std::string_view place, const absl::Status& status) {
   return absl::InvalidArgumentError(StrCat(place, ": ", status.message()));
 }
@@ -93,6 +96,11 @@ absl::Status SnapshotAssembly::Run(Value root) {
         status = records_.TakeText(heap_.Resolve(items[i + 1]), &text);
         if (!status.ok()) return At(Place(root, "'torch_version'"), status);
         trace_->torch_version = std::string(trace_->strings[text]);
+      } else if (IsText(heap_, items[i], "memreplay_ended")) {
+        uint32_t text = 0;
+        status = records_.TakeText(heap_.Resolve(items[i + 1]), &text);
+        if (!status.ok()) return At(Place(root, "'memreplay_ended'"), status);
+        trace_->ended = std::string(trace_->strings[text].substr(0, kMaxEnded));
       } else if (IsText(heap_, items[i], "memreplay")) {
         status = TakeNotes(&items[i + 1], root);
       } else if (!IsText(heap_, items[i], "segments") &&

@@ -58,6 +58,10 @@ class SnapshotWriter {
       Key("torch_version");
       pickle_.Text(trace_.torch_version);
     }
+    if (!trace_.ended.empty()) {
+      Key("memreplay_ended");
+      pickle_.Text(trace_.ended);
+    }
     if (trace_.addresses_ascend.has_value() ||
         std::any_of(trace_.devices.begin(), trace_.devices.end(),
                     [](const DeviceTrace& device) { return !device.notes.empty(); })) {

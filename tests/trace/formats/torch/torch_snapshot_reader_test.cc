@@ -338,6 +338,21 @@ TEST(TorchSnapshotReader, TheOrderOfAddressesIsOneOfTwoWords) {
                        "expected 'up' or 'down' as 'addresses', found"));
 }
 
+TEST(TorchSnapshotReader, WhatEndedAScriptIsATextOfSomeLength) {
+  Py sample = SampleSnapshot(Release::k210);
+  EXPECT_EQ(Read(PythonPickle(sample))->ended, "");
+  sample["memreplay_ended"] = "ValueError: too large";
+  const absl::StatusOr<Trace> trace = Read(PythonPickle(sample));
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->ended, "ValueError: too large");
+  EXPECT_EQ(trace->diagnostics.count(DiagnosticKind::kUnknownKey), 0);
+  sample["memreplay_ended"] = std::string(1 << 20, 'x');
+  EXPECT_EQ(Read(PythonPickle(sample))->ended.size(), 2000u);
+  sample["memreplay_ended"] = 1;
+  EXPECT_TRUE(Contains(std::string(Read(PythonPickle(sample)).status().message()),
+                       "'memreplay_ended': expected a text, found"));
+}
+
 TEST(TorchSnapshotReader, UnknownKeysAreCountedByName) {
   Py sample = SampleSnapshot(Release::k210);
   Py& trace_list = sample["device_traces"].items[0];
