@@ -186,8 +186,8 @@ class Notes:
         self._is_on = True
         self._note_fractions_at_start()
         self._note_pools()
-        for kind, see in ((torch.nn.Module, self._see_freed_module), (torch.optim.Optimizer, self._see_freed_optimizer)):
-            self._watch_end_of(kind, see)
+        self._watch_end_of(torch.nn.Module, self._see_freed_module)
+        self._watch_end_of(torch.optim.Optimizer, self._see_freed_optimizer)
         if not self._is_compiled:
             hooks = torch.nn.modules.module
             self._module_hooks = [hooks.register_module_forward_pre_hook(self._before_module),
