@@ -158,7 +158,6 @@ class Notes:
         self._parameters: Dict[int, Tuple[Any, str]] = {}  # by id: weak references and names
         self._module_hooks: List[Any] = []
         self._optimizer_hooks: List[Any] = []
-        self._finalizers: List[Tuple[type, Any]] = []  # classes, and the __del__ that each had
         self._engine: Optional[_Engine] = None
         self._undo_watching: Optional[Callable[[], Any]] = None
         self._is_compiled: Set[str] = set()  # "module", "function"
@@ -186,8 +185,6 @@ class Notes:
         self._is_on = True
         self._note_fractions_at_start()
         self._note_pools()
-        self._watch_end_of(torch.nn.Module, self._see_freed_module)
-        self._watch_end_of(torch.optim.Optimizer, self._see_freed_optimizer)
         if not self._is_compiled:
             hooks = torch.nn.modules.module
             self._module_hooks = [hooks.register_module_forward_pre_hook(self._before_module),
@@ -205,12 +202,6 @@ class Notes:
         self._is_on = False
         self._leave_modules()
         self._leave_functions()
-        for kind, own in self._finalizers:
-            if own is None:
-                del kind.__del__  # type: ignore[attr-defined]
-            else:
-                kind.__del__ = own  # type: ignore[attr-defined]
-        self._finalizers = []
         for name, setter in self._setters:
             setattr(self.torch._C, name, setter)
         self._setters = []
@@ -231,18 +222,6 @@ class Notes:
         variable = self.torch.autograd.Variable
         if self._engine is not None and variable._execution_engine is self._engine:
             variable._execution_engine = self._engine._engine
-
-    def _watch_end_of(self, kind: Any, see: Callable[[Any], None]) -> None:
-        """Makes what a script frees be seen before: compiled, it may never have been. No compiler traces it."""
-        own = vars(kind).get("__del__")
-
-        def freed(this: Any) -> None:
-            see(this)
-            if own is not None:
-                own(this)
-
-        self._finalizers.append((kind, own))
-        kind.__del__ = freed
 
     def _before_compiling(self, eval_frame: Any) -> None:
         """Makes notes of modules end before a compiler traces one, which would trace and guard what takes the notes.
@@ -569,31 +548,6 @@ class Notes:
                     for tensor in tensors(value, self.torch.Tensor):
                         self._note_if_moved("optimizer_state", (id(parameter), word),
                                             f"{at}.{word}" if at else word, tensor)
-
-    # What is freed before the end.
-
-    @quietly("the parameters and buffers of a module that was freed")
-    def _see_freed_module(self, module: Any) -> None:
-        if not self._ready():
-            return
-        with self.torch._C.DisableTorchFunction():
-            self._places.clear()
-            for _, parameter in entries(module, "_parameters"):
-                noted = len(self._rows)
-                self._note_if_moved("parameter", (id(parameter), ""), self._name_of(parameter), parameter)
-                if len(self._rows) > noted:
-                    self._note_gradient("", parameter)
-                self._known.pop((id(parameter), ""), None)  # another may get its id and its address
-            for name, buffer in entries(module, "_buffers"):
-                self._note_if_moved("buffer", (id(module), name), "", buffer)
-                self._known.pop((id(module), name), None)
-
-    @quietly("the parameters and the state of an optimizer that was freed")
-    def _see_freed_optimizer(self, optimizer: Any) -> None:
-        if self._ready():
-            with self.torch._C.DisableTorchFunction():
-                self._places.clear()
-                self._see_optimizer(optimizer)
 
     def _name_of(self, parameter: Any) -> str:
         """Returns the model's name for a parameter; "" if no model has run."""
