@@ -43,14 +43,14 @@ class ChunkedCrossEntropy(torch.autograd.Function):
             loss += F.nll_loss(log_p, wanted, ignore_index=ignore_index, reduction="sum")
             if ctx.needs_input_grad[0]:
                 gradient = log_p.exp_().scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
-                part.copy_(gradient.mul_(kept))
+                part.copy_(gradient.mul_(kept * 2**15))
         ctx.save_for_backward(logits, count)
         return loss / count
 
     @staticmethod
     def backward(ctx, scale):
         gradient, count = ctx.saved_tensors
-        return gradient.mul_(scale / count), None, None, None
+        return gradient.mul_(scale / count.clamp(min=1) / 2**15), None, None, None
 
 
 def chunked_cross_entropy(input, target, ignore_index=-100, reduction="mean"):
