@@ -1,4 +1,4 @@
-"""The library of a folder, and the test of one."""
+"""Sources that are compiled together: those of a library, and those of a test."""
 
 def _unit(name, sources):
     """One source that includes those, relative to this folder."""
@@ -12,26 +12,41 @@ def _unit(name, sources):
     )
     return name + "_unit.cc"
 
-def folder_library(name, apart = [], exclude = [], deps = [], **kwargs):
-    """The .cc and .h files of this folder as one library.
+def unit_library(name, srcs, hdrs = [], apart = [], **kwargs):
+    """A library whose sources are one translation unit.
 
-    Most of a compiler's time goes into headers, so the .cc files are one translation
-    unit. Names in unnamed namespaces must therefore differ within a folder.
+    Most of a compiler's time goes into headers. Names in unnamed namespaces must
+    therefore differ within a folder.
 
     Args:
       name: of the library
+      srcs: its .cc files
+      hdrs: as of cc_library
       apart: .cc files that are translation units of their own
-      exclude: .cc files that are not part of it
-      deps: as of cc_library
-      **kwargs: likewise
+      **kwargs: as of cc_library
     """
-    sources = native.glob(["*.cc"], exclude = apart + exclude)
     native.cc_library(
         name = name,
-        srcs = [_unit(name, sources)] + apart,
+        srcs = [_unit(name, srcs)] + apart,
+        hdrs = hdrs,
+        textual_hdrs = srcs,
+        **kwargs
+    )
+
+def folder_library(name, apart = [], exclude = [], **kwargs):
+    """The .cc and .h files of this folder as one library.
+
+    Args:
+      name: of the library
+      apart: as of unit_library
+      exclude: .cc files that are not part of it
+      **kwargs: as of cc_library
+    """
+    unit_library(
+        name = name,
+        srcs = native.glob(["*.cc"], exclude = apart + exclude),
         hdrs = native.glob(["*.h"]),
-        textual_hdrs = sources,
-        deps = deps,
+        apart = apart,
         **kwargs
     )
 

@@ -7,10 +7,6 @@
 namespace memreplay::synth {
 namespace {
 
-constexpr std::string_view kTemporary = "temporary";
-
-int64_t RoundUpTo(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
-
 // Creates a tensor of shape [B, H, T, D], stored as [B, T, H, D].
 Tensor NewHeads(Session& s, std::string_view op, const Tensor& like, std::string_view tag) {
   return s.New(op, {like.size(0), like.size(2), like.size(1), like.size(3)}, like.dtype(), tag)

@@ -21,17 +21,17 @@ absl::StatusOr<TrainingRun> Make(absl::Span<const Setting> settings) {
   return TrainingRun{*std::move(program), config.parameter_count(), config.torch_version};
 }
 
-constexpr ModelKind kModels[] = {
+constexpr ModelKind kModelKinds[] = {
     {"nanogpt", NanoGptKeys, NanoGptHint, Make<NanoGptConfig, NanoGptProgram>},
     {"llama", LlamaKeys, LlamaHint, Make<LlamaConfig, LlamaProgram>},
 };
 
 }  // namespace
 
-absl::Span<const ModelKind> ModelKinds() { return kModels; }
+absl::Span<const ModelKind> ModelKinds() { return kModelKinds; }
 
 const ModelKind* FindModel(std::string_view name) {
-  for (const ModelKind& model : kModels) {
+  for (const ModelKind& model : kModelKinds) {
     if (model.name == name) return &model;
   }
   return nullptr;

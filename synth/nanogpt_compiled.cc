@@ -7,17 +7,12 @@
 namespace memreplay::synth {
 namespace {
 
-constexpr std::string_view kTemporary = "temporary";
-constexpr std::string_view kLogits = "logits";
-
 DType Compute(const NanoGptConfig& config) {
   if (config.dtype == "float16") return DType::kFloat16;
   return config.dtype == "bfloat16" ? DType::kBFloat16 : DType::kFloat32;
 }
 
 Bytes Size(int64_t bytes) { return Bytes(static_cast<uint64_t>(bytes)); }
-int64_t RoundUpTo(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
-
 }  // namespace
 
 Tensor CompiledNanoGpt::Activation(std::string_view op, int64_t channels) {

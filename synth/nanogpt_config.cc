@@ -31,11 +31,11 @@ void ApplyDataset(NanoGptConfig* config) {
   if (config->dataset == "shakespeare_char") config->vocab_size = 65;
 }
 
-using Keys = std::vector<ConfigKey<NanoGptConfig>>;
+using NanoGptKeyList = std::vector<ConfigKey<NanoGptConfig>>;
 
-const Keys& AllKeys() {
-  static const Keys* const kKeys = [] {
-    auto* keys = new Keys{
+const NanoGptKeyList& NanoGptTable() {
+  static const NanoGptKeyList* const kKeys = [] {
+    auto* keys = new NanoGptKeyList{
         // These keys are first because they set other keys.
         {"dataset", &NanoGptConfig::dataset, "", ApplyDataset},
         {"init_from", &NanoGptConfig::init_from, "scratch|gpt2|gpt2-medium|gpt2-large|gpt2-xl",
@@ -67,7 +67,7 @@ constexpr std::string_view kNoCheckpointing =
     "each block would do";
 
 // Keys that users (and language models) expect.
-constexpr KeyHint kHints[] = {
+constexpr KeyHint kNanoGptHints[] = {
     {"eval_batch_size", "nanoGPT evaluates with batch_size; a smaller one lowers both"},
     {"eval_block_size", "nanoGPT evaluates with block_size"},
     {"grad_checkpoint", kNoCheckpointing},
@@ -82,12 +82,12 @@ constexpr KeyHint kHints[] = {
 
 }  // namespace
 
-std::vector<KeyInfo> NanoGptKeys() { return DescribeKeys(AllKeys()); }
+std::vector<KeyInfo> NanoGptKeys() { return DescribeKeys(NanoGptTable()); }
 
-std::string_view NanoGptHint(std::string_view key) { return FindHint(kHints, key); }
+std::string_view NanoGptHint(std::string_view key) { return FindHint(kNanoGptHints, key); }
 
 absl::Status ApplySetting(const Setting& setting, NanoGptConfig* config) {
-  absl::Status set = SetKey(AllKeys(), setting, config);
+  absl::Status set = SetKey(NanoGptTable(), setting, config);
   if (!absl::IsNotFound(set)) return set;
   const std::string_view hint = NanoGptHint(setting.key);
   return absl::InvalidArgumentError(
@@ -132,6 +132,6 @@ int64_t NanoGptConfig::parameter_count() const {
   return n_layer * per_layer + rest;
 }
 
-std::string ToJson(const NanoGptConfig& config) { return KeysToJson(AllKeys(), config); }
+std::string ToJson(const NanoGptConfig& config) { return KeysToJson(NanoGptTable(), config); }
 
 }  // namespace memreplay::synth

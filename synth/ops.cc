@@ -8,9 +8,6 @@
 namespace memreplay::synth {
 namespace {
 
-constexpr std::string_view kTemporary = "temporary";
-constexpr std::string_view kLogits = "logits";
-
 DType Promote(DType a, DType b) { return a == b ? a : DType::kFloat32; }
 
 // Returns the backward of an op whose gradient has the size and type of its input.

@@ -7,8 +7,6 @@
 namespace memreplay::synth {
 namespace {
 
-constexpr std::string_view kTemporary = "temporary";
-
 Tensor NewLike(Session& s, std::string_view op, const Tensor& like, std::string_view tag) {
   return s.New(op, like.sizes(), like.dtype(), tag);
 }

@@ -4,11 +4,7 @@
 #include "synth/ops.h"
 
 namespace memreplay::synth {
-namespace {
-
-constexpr std::string_view kTemporary = "temporary";
-
-}  // namespace
+namespace {}  // namespace
 
 Tensor Square(Session& s, const Tensor& x) {
   Tensor y = s.New("pow", x.sizes(), x.dtype());

@@ -19,6 +19,10 @@
 
 namespace memreplay::synth {
 
+// Tags of what several ops allocate.
+inline constexpr std::string_view kTemporary = "temporary";
+inline constexpr std::string_view kLogits = "logits";
+
 // The threads that allocate.
 enum class Thread : uint8_t { kMain, kAutograd };
 

@@ -24,6 +24,8 @@ std::string_view ShortName(DType dtype);  // "f32"
 
 using Sizes = std::vector<int64_t>;
 
+inline int64_t RoundUpTo(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
 int64_t ElementCount(const Sizes& sizes);
 // Returns the strides of a tensor that is laid out row by row.
 Sizes ContiguousStrides(const Sizes& sizes);

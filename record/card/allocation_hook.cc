@@ -19,7 +19,7 @@ struct C10Device {
 static_assert(sizeof(C10Device) == 2);
 
 using Report = void(void*, std::int64_t, std::size_t, std::size_t, C10Device);
-std::atomic<Report*> next{nullptr};
+std::atomic<Report*> next_report{nullptr};
 
 void changed(std::uint64_t address, std::int64_t size, std::size_t card) {
   Device& d = device();
@@ -48,12 +48,12 @@ _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* address, std::int64_
                                                       std::size_t allocated, std::size_t reserved,
                                                       C10Device on) {
   if (on.type == kCuda) changed(number(address), size, on.index);
-  Report* report = next.load(std::memory_order_relaxed);
+  Report* report = next_report.load(std::memory_order_relaxed);
   if (report == nullptr) {
     report = reinterpret_cast<Report*>(
         LoadedSymbol("libc10.so", "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
     if (report == nullptr) return;
-    next.store(report, std::memory_order_relaxed);
+    next_report.store(report, std::memory_order_relaxed);
   }
   report(address, size, allocated, reserved, on);
 }

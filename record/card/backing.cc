@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;
 
-void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
 
@@ -27,9 +27,9 @@ Backing::Backing(int cards, bool simulated)
   real_ = false;
   if (simulated_) return;
   const std::uint64_t size = span_ * static_cast<std::uint64_t>(cards_);
-  void* map = mmap(pointer(kBase), size, PROT_NONE,
+  void* map = mmap(at(kBase), size, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  real_ = map == pointer(kBase);
+  real_ = map == at(kBase);
   if (!real_ && map != MAP_FAILED) munmap(map, size);  // before Linux 4.17 it may lie elsewhere
 }
 
@@ -42,13 +42,13 @@ Memory::Regions Backing::regions(int card) const {
 }
 
 void Backing::open(std::uint64_t address, std::uint64_t size) const {
-  if (real_) mprotect(pointer(address), size, PROT_READ | PROT_WRITE);
+  if (real_) mprotect(at(address), size, PROT_READ | PROT_WRITE);
 }
 
 void Backing::close(std::uint64_t address, std::uint64_t size) const {
   if (!real_) return;
-  mmap(pointer(address), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
-       -1, 0);
+  mmap(at(address), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+       0);
 }
 
 void Backing::clear(std::uint64_t address, std::uint64_t size) const {
@@ -56,9 +56,9 @@ void Backing::clear(std::uint64_t address, std::uint64_t size) const {
   const std::uint64_t end = address + size;
   const std::uint64_t from = std::min((address + kPage - 1) / kPage * kPage, end);
   const std::uint64_t to = std::max(end / kPage * kPage, from);
-  std::memset(pointer(address), 0, from - address);
-  if (from < to) madvise(pointer(from), to - from, MADV_DONTNEED);
-  std::memset(pointer(to), 0, end - to);
+  std::memset(at(address), 0, from - address);
+  if (from < to) madvise(at(from), to - from, MADV_DONTNEED);
+  std::memset(at(to), 0, end - to);
 }
 
 }  // namespace memreplay::card

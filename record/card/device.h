@@ -143,6 +143,9 @@ inline int CardOfContext(std::uint64_t context) {
   return context < 0x1000 ? -1 : static_cast<int>((context - 0x1000) / 16);
 }
 
+// Returns whether no visible card has this number.
+inline bool no_such_card(int card) { return card < 0 || card >= device().visible_count(); }
+
 inline std::uint64_t number(const void* pointer) {
   return reinterpret_cast<std::uint64_t>(pointer);
 }

@@ -18,15 +18,15 @@ struct DataPtr {
   void* context;
   std::uint64_t device;
 };
-using Allocate = DataPtr(void* allocator, std::size_t bytes);
+using AllocateCall = DataPtr(void* allocator, std::size_t bytes);
 constexpr std::size_t kHeader = 2;      // words before the first function of a class's table
 constexpr std::size_t kAllocate = 2;    // c10::Allocator's functions: two destructors, allocate
 constexpr std::size_t kFunctions = 32;  // more than any release's allocator has
 
-Allocate* allocate = nullptr;
+AllocateCall* allocate = nullptr;
 void (*deleter)(void*) = nullptr;
 std::atomic<int (*)()> line_of{nullptr};
-thread_local int depth = 0;  // of calls into the allocator
+thread_local int allocator_depth = 0;  // of calls into the allocator
 thread_local std::uint64_t current_free = 0;
 
 void Delete(void* context) {
@@ -35,18 +35,18 @@ void Delete(void* context) {
     const std::lock_guard<std::mutex> lock(d.mutex);
     current_free = d.pinned.Freeing(number(context));
   }
-  ++depth;
+  ++allocator_depth;
   deleter(context);
-  --depth;
+  --allocator_depth;
   const std::lock_guard<std::mutex> lock(d.mutex);
   d.pinned.Freed(current_free);
   current_free = 0;
 }
 
 DataPtr AllocateAndNote(void* allocator, std::size_t bytes) {
-  ++depth;
+  ++allocator_depth;
   DataPtr result = allocate(allocator, bytes);
-  --depth;
+  --allocator_depth;
   if (result.context == nullptr || bytes == 0) return result;
   int (*const line)() = line_of.load(std::memory_order_relaxed);
   const int number_of_line = line == nullptr ? 0 : line();
@@ -86,7 +86,7 @@ bool FollowPinned(int (*line)(), const HostAllocatorModel::Limits& limits) {
   static void* table[kHeader + kFunctions];
   void*** functions = static_cast<void***>(allocator);
   std::memcpy(table, *functions - kHeader, sizeof table);
-  allocate = reinterpret_cast<Allocate*>(table[kHeader + kAllocate]);
+  allocate = reinterpret_cast<AllocateCall*>(table[kHeader + kAllocate]);
   table[kHeader + kAllocate] = reinterpret_cast<void*>(&AllocateAndNote);
   *functions = table + kHeader;
   d.pinned.Follow(limits);
@@ -95,7 +95,7 @@ bool FollowPinned(int (*line)(), const HostAllocatorModel::Limits& limits) {
 
 void ForgetLines() { line_of.store(nullptr); }
 
-bool InPinnedAllocator() { return depth > 0; }
+bool InPinnedAllocator() { return allocator_depth > 0; }
 std::uint64_t PinnedFree() { return current_free; }
 
 }  // namespace memreplay::card

@@ -26,7 +26,7 @@ namespace memreplay {
 namespace {
 
 constexpr int kMaxFailures = 10;
-constexpr int kMaxFreeLists = 8;
+constexpr int kMaxFreeRows = 8;
 
 std::string EventText(const proto::Event& event) {
   if (event.action() == "oom") {
@@ -98,8 +98,8 @@ void RenderFragmentation(const proto::DeviceReport& device, std::string* out) {
   }
   int shown = 0;
   for (const auto& free : f.largest_free()) {
-    if (shown++ == kMaxFreeLists) {
-      AddRow(out, "", StrCat("and ", f.largest_free_size() - kMaxFreeLists, " more free lists"));
+    if (shown++ == kMaxFreeRows) {
+      AddRow(out, "", StrCat("and ", f.largest_free_size() - kMaxFreeRows, " more free lists"));
       break;
     }
     AddRow(

@@ -2,13 +2,9 @@
 
 #include <algorithm>
 
+#include "sim/settings/size_rules.h"
+
 namespace memreplay {
-namespace {
-
-constexpr Bytes kSmallSize = MiB(1);  // kSmallSize of PyTorch: larger requests use the large pool
-
-}  // namespace
-
 Obstacle PeakCause::main() const {
   Obstacle most = Obstacle::kOtherPool;
   for (size_t i = 0; i < static_cast<size_t>(Obstacle::kFits); ++i) {

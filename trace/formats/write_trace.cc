@@ -15,7 +15,7 @@ absl::Status Lossless(const Trace& trace, ByteSink& sink, std::vector<std::strin
   return write(trace, sink);
 }
 
-constexpr TraceFormat kFormats[] = {
+constexpr TraceFormat kWritable[] = {
     {"protobuf", ".mrpb .pb", "for storage: exact, small, quick to read",
      Lossless<WriteProtobufTrace>},
     {"flat_jsonl", ".jsonl", "for reading and writing by hand: one JSON object per line",
@@ -25,10 +25,10 @@ constexpr TraceFormat kFormats[] = {
 
 }  // namespace
 
-absl::Span<const TraceFormat> WritableFormats() { return kFormats; }
+absl::Span<const TraceFormat> WritableFormats() { return kWritable; }
 
 const TraceFormat* FindWritableFormat(std::string_view name) {
-  for (const TraceFormat& format : kFormats) {
+  for (const TraceFormat& format : kWritable) {
     if (format.name == name) return &format;
   }
   return nullptr;
@@ -37,7 +37,7 @@ const TraceFormat* FindWritableFormat(std::string_view name) {
 const TraceFormat* WritableFormatOfPath(std::string_view path) {
   const TraceFormat* best = nullptr;
   size_t longest = 0;
-  for (const TraceFormat& format : kFormats) {
+  for (const TraceFormat& format : kWritable) {
     for (const absl::string_view extension : absl::StrSplit(ToAbsl(format.extensions), ' ')) {
       if (extension.size() > longest && absl::EndsWith(ToAbsl(path), extension)) {
         best = &format;

@@ -23,24 +23,24 @@ std::size_t AssumedCudnnWorkspace() {
 
 namespace {
 
-struct Handle {
+struct DnnHandle {
   void* stream = nullptr;
 };
-ENTRY(int, cudnnCreate, Handle** out) {
-  *out = new Handle;
+ENTRY(int, cudnnCreate, DnnHandle** out) {
+  *out = new DnnHandle;
   device().made(kDnnObject, __builtin_return_address(0), *out);
   return 0;
 }
-ENTRY(int, cudnnDestroy, MayBeNull<Handle> handle) {
+ENTRY(int, cudnnDestroy, MayBeNull<DnnHandle> handle) {
   device().destroyed(kDnnObject, handle);
   delete handle.get();
   return 0;
 }
-ENTRY(int, cudnnSetStream, Handle* handle, void* stream) {
+ENTRY(int, cudnnSetStream, DnnHandle* handle, void* stream) {
   handle->stream = stream;
   return 0;
 }
-ENTRY(int, cudnnGetStream, const Handle* handle, void** stream) {
+ENTRY(int, cudnnGetStream, const DnnHandle* handle, void** stream) {
   *stream = handle->stream;
   return 0;
 }

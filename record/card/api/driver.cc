@@ -13,8 +13,6 @@
 namespace memreplay::card {
 namespace {
 
-bool no_such_card(int card) { return card < 0 || card >= device().visible_count(); }
-
 ENTRY(int, cuInit, unsigned) { return device().visible_count() == 0 ? kNoDevice : kSuccess; }
 ENTRY(int, cuDriverGetVersion, int* version) {
   *version = versions().cuda;
@@ -169,8 +167,8 @@ ENTRY(int, cuLinkComplete, void*, const void** image, std::size_t* size) {
 ENTRY(int, cuLinkDestroy, void*) { return kSuccess; }
 
 ENTRY(int, cuFuncGetAttribute, int* value, int attribute, void*) {
-  enum { kThreads = 0, kRegisters = 4 };
-  *value = attribute == kThreads ? 1024 : attribute == kRegisters ? kAssumedRegisters : 0;
+  enum { kThreads = 0, kRegisterCount = 4 };
+  *value = attribute == kThreads ? 1024 : attribute == kRegisterCount ? kAssumedRegisters : 0;
   return kSuccess;
 }
 ENTRY(int, cuFuncSetAttribute, void*, int, int) { return kSuccess; }

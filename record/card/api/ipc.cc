@@ -12,7 +12,7 @@
 namespace memreplay::card {
 namespace {
 
-constexpr char kMark[8] = "mripc01";
+constexpr char kIpcMark[8] = "mripc01";
 
 struct IpcHandle {
   char mark[8];
@@ -29,7 +29,7 @@ ENTRY(int, cudaIpcGetMemHandle, IpcHandle* handle, const void* address) {
   const std::uint64_t size = d.cards[static_cast<std::size_t>(card)].size_of(number(address));
   if (size == 0) return Refuse("libcudart.so", "cudaIpcGetMemHandle", Failed(kNotSupported));
   *handle = {};
-  std::memcpy(handle->mark, kMark, sizeof kMark);
+  std::memcpy(handle->mark, kIpcMark, sizeof kIpcMark);
   handle->process = static_cast<std::uint64_t>(getpid());
   handle->address = number(address);
   handle->size = size;
@@ -38,7 +38,7 @@ ENTRY(int, cudaIpcGetMemHandle, IpcHandle* handle, const void* address) {
 
 ENTRY(int, cudaIpcOpenMemHandle, void** out, IpcHandle handle, unsigned) {
   *out = nullptr;
-  if (std::memcmp(handle.mark, kMark, sizeof kMark) != 0) return Failed(kInvalidValue);
+  if (std::memcmp(handle.mark, kIpcMark, sizeof kIpcMark) != 0) return Failed(kInvalidValue);
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
   const std::uint64_t address =

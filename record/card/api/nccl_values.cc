@@ -35,7 +35,7 @@ void forget(const void* to, std::size_t size) {
   d.known.forget(number(to), size);
 }
 
-Exchange::Message read(const void* from, std::size_t size) {
+Exchange::Message message_of(const void* from, std::size_t size) {
   Exchange::Message message;
   message.bytes.assign(size, '\0');
   message.known = ReadBytes(number(from), message.bytes.data(), size);
@@ -151,7 +151,7 @@ void finish_alone(const Collective& c) {
   if (c.call == Collective::kBroadcast || ranks < 2) return;
   if (c.operation == kMax || c.operation == kMin || c.operation == kAverage) return;
   if (size <= device().settings.copy_limit) {
-    const std::vector<Exchange::Message> all(index(ranks), read(c.to, size));
+    const std::vector<Exchange::Message> all(index(ranks), message_of(c.to, size));
     put_reduced(c, all, 0);
   } else {
     forget(c.to, size);
@@ -263,7 +263,8 @@ void Begin(const Collective& c) {
         c.count * width(c.type) * (all ? index(c.communicator->ranks) : std::size_t{1});
     if (size <= device().settings.copy_limit) {
       const bool gives = c.call != Collective::kBroadcast || c.peer == c.communicator->rank;
-      told = c.communicator->exchange->Publish(gives ? read(c.from, size) : Exchange::Message());
+      told =
+          c.communicator->exchange->Publish(gives ? message_of(c.from, size) : Exchange::Message());
     }
   }
   BeginGroup();
@@ -275,7 +276,8 @@ void Send(Communicator* communicator, const void* from, std::size_t count, int t
   device().launch();
   const std::size_t size = count * width(type);
   if (communicator->exchange != nullptr) {
-    if (size <= device().settings.copy_limit) communicator->exchange->Send(to, read(from, size));
+    if (size <= device().settings.copy_limit)
+      communicator->exchange->Send(to, message_of(from, size));
   } else if (to == communicator->rank && depth > 0) {
     to_itself->push_back({communicator, from, size});
   }

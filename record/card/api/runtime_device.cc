@@ -22,8 +22,6 @@ int Failed(int error) {
 
 namespace {
 
-bool no_such_card(int card) { return card < 0 || card >= device().visible_count(); }
-
 ENTRY(int, cudaGetLastError, void) {
   const int error = last_error;
   last_error = kSuccess;

@@ -13,7 +13,7 @@
 namespace memreplay {
 namespace {
 
-constexpr int kMaxDevice = 1023;
+constexpr int kLastDevice = 1023;
 constexpr uint32_t kNotYet = 0xffffffff;
 
 class SnapshotWriter {
@@ -39,9 +39,9 @@ class SnapshotWriter {
           "a schedule cannot be written as a snapshot: expected addresses, found handles (write "
           "the result of its replay instead)");
     }
-    if (!trace_.devices.empty() && trace_.devices.back().device > kMaxDevice) {
+    if (!trace_.devices.empty() && trace_.devices.back().device > kLastDevice) {
       return absl::FailedPreconditionError(
-          StrCat("the trace cannot be written as a snapshot: expected devices up to ", kMaxDevice,
+          StrCat("the trace cannot be written as a snapshot: expected devices up to ", kLastDevice,
                  ", found ", trace_.devices.back().device));
     }
     pickle_.Start();
