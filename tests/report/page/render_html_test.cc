@@ -75,7 +75,7 @@ proto::Report Example(const std::string& name) {
   map.set_moment(proto::Page::BlockMap::peak);
   map.add_groups()->set_segments(1);
   proto::DeviceReport& other = *page.add_others()->mutable_report();
-  other = device;
+  other = proto::DeviceReport(device);  // a copy: it is about to be a part of the other
   other.clear_page();
   device.mutable_oom()->set_verdict(proto::Verdict::true_shortage);
   device.mutable_oom()->set_sentence(name);
