@@ -12,7 +12,7 @@ def _unit(name, sources):
     )
     return name + "_unit.cc"
 
-def unit_library(name, srcs, hdrs = [], apart = [], **kwargs):
+def unit_library(name, srcs, hdrs = [], apart = [], units = 1, **kwargs):
     """A library whose sources are one translation unit.
 
     Most of a compiler's time goes into headers. Names in unnamed namespaces must
@@ -23,11 +23,12 @@ def unit_library(name, srcs, hdrs = [], apart = [], **kwargs):
       srcs: its .cc files
       hdrs: as of cc_library
       apart: .cc files that are translation units of their own
+      units: how many, if one would take longer than two cores that share it
       **kwargs: as of cc_library
     """
     native.cc_library(
         name = name,
-        srcs = [_unit(name, srcs)] + apart,
+        srcs = [_unit(name + str(i or ""), srcs[i::units]) for i in range(units)] + apart,
         hdrs = hdrs,
         textual_hdrs = srcs,
         **kwargs
