@@ -236,7 +236,7 @@ class Answers(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(folder, "memreplay")
             copy.mkdir()
-            for path in (ROOT / "python/memreplay").glob("*.py"):
+            for path in pathlib.Path(memreplay.__file__).parent.glob("*.py"):  # from a wheel, too
                 if path.name != "report_types.py":
                     (copy / path.name).write_bytes(path.read_bytes())
             for words in (["-c", "import memreplay"], ["-m", "memreplay", "--version"]):
