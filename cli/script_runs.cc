@@ -48,7 +48,7 @@ std::string LastLine(const std::string& path) {
       std::string_view(last).substr(std::min(last.find(": "), last.size()));
   return ErrorOf(std::string_view(last).substr(0, word),
                  message.empty() ? facts.frame->code : message.substr(2),
-                 StrCat(facts.frame->file, ":", facts.frame->line));
+                 LineOf(StrCat(facts.frame->file, ":", facts.frame->line), facts.frame->function));
 }
 
 // Returns a scan of what a script printed into a file.
@@ -127,7 +127,7 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
         "the script failed for a reason other than memory", value, ": ",
         row.error().empty()
             ? StrCat("status ", report->exit_status(), last.empty() ? "" : StrCat(": ", last))
-            : ErrorOf(row.error(), row.error_text(), row.error_place())));
+            : ErrorOf(row)));
   }
   if (finish != nullptr) {
     if (const absl::Status finished = finish(report); !finished.ok()) return finished;

@@ -15,6 +15,7 @@
 
 #include "proto/numbers.h"
 #include "trace/bytes/output_file.h"
+#include "trace/bytes/pickle_writer.h"
 #include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
@@ -35,14 +36,19 @@ void AddEnd(const std::string& path, std::string_view ended) {
   if (ended.empty() || !file.seekg(-1, std::ios::end) || file.get() != '.') return;
   const auto size = file.tellg();
   std::string more;
-  for (const std::string_view text : {std::string_view("memreplay_ended"), ended}) {
-    more += 'X';  // a text, its length in four bytes
-    for (int shift = 0; shift < 32; shift += 8) more += static_cast<char>(text.size() >> shift);
-    more += text;
-  }
-  more += "u.";  // what lies above the mark goes into the dict
+  PickleWriter pickle(more);
+  pickle.BeginDict();
+  more.clear();  // the dict is there
+  pickle.Item();
+  pickle.Text("memreplay_ended");
+  pickle.Text(ended);
+  pickle.End();
+  pickle.Stop();
   file.seekp(0, std::ios::end);
-  if (file << more << std::flush && file.seekp(size - std::streamoff{1}) && file << '(') return;
+  if (file << more.substr(1) << std::flush && file.seekp(size - std::streamoff{1}) &&
+      file.put(more[0])) {
+    return;
+  }
   file.close();
   std::error_code ignored;
   fs::resize_file(path, static_cast<uintmax_t>(size), ignored);

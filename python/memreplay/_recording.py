@@ -12,7 +12,7 @@ import sys
 import warnings
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
-from memreplay import _lost, _notes, _on_import, _output
+from memreplay import _ending, _lost, _notes, _on_import, _output
 from memreplay._explain import tell
 from memreplay._report_oom import report_oom
 
@@ -95,8 +95,12 @@ def _take_notes(snapshot: Dict[str, Any], notes: _notes.Notes) -> None:
     snapshot[_notes.KEY] = notes.taken()
 
 
-def _dump(path: pathlib.Path, notes: Optional[_notes.Notes]) -> pathlib.Path:
-    """Writes the snapshot. Returns its path, which says the rank if there are several."""
+def _ran_out(snapshot: Dict[str, Any]) -> bool:
+    return any(event["action"] == "oom" for trace in snapshot["device_traces"] for event in trace)
+
+
+def _dump(path: pathlib.Path, notes: Optional[_notes.Notes], ended: str = "") -> pathlib.Path:
+    """Writes the snapshot, with what ended its block. Returns its path, which says the rank if there are several."""
     import torch
 
     path = _of_rank(path)
@@ -105,6 +109,8 @@ def _dump(path: pathlib.Path, notes: Optional[_notes.Notes]) -> pathlib.Path:
         if notes is not None:
             _take_notes(snapshot, notes)
             _drop_own_frames(snapshot)
+    if ended and not _ran_out(snapshot):
+        snapshot["memreplay_ended"] = ended
     snapshot["torch_version"] = str(torch.__version__)  # the last key: readers need not infer the release
     with _output.written(path) as file:
         pickle.dump(snapshot, file)
@@ -184,9 +190,11 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
     is_on = True
     ran_out: Optional[pathlib.Path] = None  # what was written where memory ran out
 
+    ended = ""
+
     def write(to: pathlib.Path) -> Optional[pathlib.Path]:
         try:
-            return _dump(to, notes)
+            return _dump(to, notes, ended)
         except Exception as error:  # whatever it was, the recorded script continues
             _warn(f"memreplay.recording: {to} was not written: {_lost.text_of(error)}")
             return None
@@ -201,6 +209,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
     try:
         yield
     except BaseException as error:
+        ended = _ending.words_for(error)
         if ran_out is not None and type(error).__name__ == "OutOfMemoryError":
             _lost.quietly("why memory ran out")(report_oom)(ran_out)
         elif _watch is None or type(error).__name__ != "OutOfMemoryError":

@@ -40,6 +40,7 @@ proto::ScriptRow ScriptRowOf(const proto::RecordReport& report) {
       row.set_error(process.error());
       row.set_error_text(process.error_text());
       row.set_error_place(process.error_place());
+      row.set_error_function(process.error_function());
     }
     row.set_ooms(BoundedSum(row.ooms(), process.ooms()));
     for (const proto::RecordedCard& card : process.cards()) {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "report/words/record_faults.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
@@ -28,9 +29,8 @@ std::string ScriptCaseName(const proto::ScriptCase& found) {
 std::string ScriptAnswer(const proto::ScriptRow& row) {
   if (row.fits()) return "fits";
   if (row.ooms() == 0) return StrCat("NOT ENOUGH: ", CleanText(row.refusal(), kMaxRefusal));
-  std::string place = row.error_place();
-  place = place.substr(place.rfind('/') == std::string::npos ? 0 : place.rfind('/') + 1);
-  return StrCat("OUT OF MEMORY", place.empty() ? "" : StrCat(" at ", CleanText(place)),
+  const std::string line = LineOf(row.error_place(), row.error_function());
+  return StrCat("OUT OF MEMORY", line.empty() ? "" : StrCat(" at ", line),
                 row.error().empty() ? ", and the script continued" : "");
 }
 

@@ -31,11 +31,25 @@ std::string HintOfLoneRank(const proto::RecordedProcess& process) {
 
 }  // namespace
 
-std::string ErrorOf(std::string_view error, std::string_view text, std::string_view place) {
-  const std::string message = FirstLine(text);
+std::string LineOf(std::string_view place, std::string_view function) {
   const std::string line = CleanText(place.substr(place.rfind('/') + 1));
+  const bool has_function = !line.empty() && !function.empty() && !function.starts_with('<');
+  return StrCat(line, has_function ? StrCat(" in ", CleanText(function)) : "");
+}
+
+std::string ErrorOf(std::string_view error, std::string_view text, std::string_view line) {
+  const std::string message = FirstLine(text);
   return StrCat(CleanText(error), message.empty() ? "" : StrCat(": ", message),
                 line.empty() ? "" : StrCat(" (", line, ")"));
+}
+
+std::string ErrorOf(const proto::RecordedProcess& process) {
+  return ErrorOf(process.error(), process.error_text(),
+                 LineOf(process.error_place(), process.error_function()));
+}
+
+std::string ErrorOf(const proto::ScriptRow& row) {
+  return ErrorOf(row.error(), row.error_text(), LineOf(row.error_place(), row.error_function()));
 }
 
 RunEnd EndOf(const proto::RecordReport& report, const proto::RecordedProcess& process) {
@@ -71,7 +85,7 @@ void AddEnds(proto::RecordReport* report) {
     if (end == RunEnd::kStopped) {
       by = report->stopped_by().empty() ? "--steps" : report->stopped_by();
     } else if (!process.error().empty()) {
-      by = ErrorOf(process.error(), process.error_text(), process.error_place());
+      by = ErrorOf(process);
     } else if (end == RunEnd::kRefused) {
       by = report->refusal();
     } else if (report->exit_status() != 0) {
@@ -92,9 +106,8 @@ void FindRecordFaults(proto::RecordReport* report) {
       report->add_faults(StrCat(name, "out of memory ", FormatCount(process.ooms(), "time")));
     }
     if (!process.error().empty()) {
-      report->add_faults(
-          StrCat(name, ErrorOf(process.error(), process.error_text(), process.error_place()),
-                 process.ooms() > 0 ? std::string() : HintOfLoneRank(process)));
+      report->add_faults(StrCat(name, ErrorOf(process),
+                                process.ooms() > 0 ? std::string() : HintOfLoneRank(process)));
     }
     for (const proto::RecordedReplay& replay : process.replays()) {
       if (!replay.agrees()) {

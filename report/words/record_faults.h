@@ -9,9 +9,19 @@
 
 namespace memreplay {
 
-// Returns "ValueError: too large (train.py:33)" of an exception's class, its message, which may be
-// empty and of which the first line is taken, and the place of the line that raised it, or "".
-std::string ErrorOf(std::string_view error, std::string_view text, std::string_view place);
+// By these, `explain` knows an answer of `record` in a log: what it assumes of the memory outside
+// PyTorch, and how it goes on when memory ran out.
+inline constexpr char kAssumedOutside[] = " is assumed to be taken by the CUDA context and others";
+inline constexpr char kNextSteps[] = "   reports what held the memory and what would help;\n";
+
+// Returns "train.py:33 in forward" of a place with its folders and a function; "" if there is none.
+std::string LineOf(std::string_view place, std::string_view function);
+
+// Returns "ValueError: too large (train.py:33 in forward)" of an exception's class, its message,
+// which may be empty and of which the first line is taken, and the line that raised it, or "".
+std::string ErrorOf(std::string_view error, std::string_view text, std::string_view line);
+std::string ErrorOf(const proto::RecordedProcess& process);
+std::string ErrorOf(const proto::ScriptRow& row);
 
 // How a run of a script ended.
 enum class RunEnd {

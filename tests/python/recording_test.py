@@ -111,6 +111,43 @@ class Files(Case):
         written = pickle.loads((self.folder / "out.pickle").read_bytes())
         self.assertEqual(written, {"segments": [], "device_traces": [[]], "torch_version": "2.6.0+cu128"})
 
+    def test_the_file_says_what_ended_the_block(self):
+        def fails():
+            raise ValueError("too large\nfor this")
+
+        def asserts():
+            assert not self.folder
+
+        line = fails.__code__.co_firstlineno + 1
+        path = self.folder / "out.pickle"
+        for end, said in ((fails, f"ValueError: too large (recording_test.py:{line} in fails)"),
+                          (asserts, "AssertionError: assert not self.folder "
+                                    f"(recording_test.py:{line + 3} in asserts)"),
+                          (lambda: sys.exit(3), "exit status 3"), (lambda: sys.exit("no"), "exit status 1"),
+                          (lambda: sys.exit(0), None), (sys.exit, None), (int, None)):
+            with self.torch(), contextlib.suppress(Exception, SystemExit), memreplay.recording(path):
+                end()
+            self.assertEqual(pickle.loads(path.read_bytes()).get("memreplay_ended"), said)
+        with self.torch() as torch, contextlib.suppress(ValueError), memreplay.recording(path):
+            torch.snapshot["device_traces"] = [[{"action": "oom"}]]  # that says it already
+            fails()
+        self.assertNotIn("memreplay_ended", pickle.loads(path.read_bytes()))
+
+    def test_a_recording_of_a_block_that_failed_is_a_lower_bound(self):
+        path = self.folder / "out.pickle"
+        for fails in (False, True):
+            with self.torch() as torch, contextlib.suppress(KeyError), memreplay.recording(path):
+                torch.snapshot["device_traces"] = [[
+                    {"action": action, "addr": 1 << 40, "size": 20 << 20, "stream": 0, "frames": []}
+                    for action in ("segment_alloc", "alloc", "free_requested", "free_completed")]]
+                if fails:
+                    raise KeyError("mine")
+            found = memreplay.load(path).replay(capacity="20GiB")
+            self.assertEqual(found.is_good, not fails)
+            if fails:
+                self.assertRegex(found.only_device.unseen.ended,
+                                 r"^KeyError: 'mine' \(recording_test\.py:\d+ in test_a_")
+
     def test_out_of_memory_has_a_file_of_its_own_while_the_block_runs(self):
         with self.torch() as torch:
             with memreplay.recording(self.folder / "out.pickle"):

@@ -4,7 +4,6 @@ import contextlib
 import ctypes
 import gc
 import json
-import linecache
 import os
 import pickle
 import resource
@@ -14,6 +13,7 @@ import threading
 import time
 
 from memreplay_record import (
+    _ending,
     _lost,
     card,
     frames,
@@ -148,7 +148,7 @@ class History:
         from memreplay_record import servers
         torch = self.torch
         ended = _ended_by()
-        own = _line_of(ended) if ended is not None else None
+        own = _ending.line_of(ended) if ended is not None else None
         cards = []
         for index in range(torch.cuda.device_count()):
             cards.append({
@@ -164,8 +164,9 @@ class History:
             "group": ranks.largest_group,
             "seconds": time.time() - self.began,
             "error": _lost.name_of(type(ended)) if ended is not None else "",
-            "error_text": card.explain(_text_of(ended, own)[:2000]) if ended is not None else "",
-            "error_place": f"{own[0]}:{own[1]}" if own is not None else "",
+            "error_text": card.explain(_ending.message_of(ended)[:2000]) if ended is not None else "",
+            "error_place": f"{own[0].co_filename}:{own[1]}" if own is not None else "",
+            "error_function": own[0].co_name if own is not None else "",
             "sources": _sources(),
             "visible": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
             "cards": cards,
@@ -223,22 +224,6 @@ def _proposals(noted, snapshot):
 def _ended_by():
     """Returns the uncaught exception, or None."""
     return getattr(sys, "last_value", None)
-
-
-def _line_of(error):
-    """Returns (file, line) of the innermost line of a traceback outside of PyTorch and this package, or None."""
-    found, trace = None, error.__traceback__
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if f"{os.sep}torch{os.sep}" not in file and not file.startswith((frames.FOLDER, "<")):
-            found = file, trace.tb_lineno
-        trace = trace.tb_next
-    return found
-
-
-def _text_of(error, own):
-    """Returns the message of an exception, or the script's line that raised it: an assertion rarely has a message."""
-    return _lost.text_of(error) or (linecache.getline(*own).strip() if own is not None else "")
 
 
 def _sources():
