@@ -69,18 +69,11 @@ std::string ExplanationOf(const proto::RecordReport& report) {
     if (process.refusal().empty() || process.error_text().empty()) continue;
     const std::string& place = process.error_place();
     const size_t colon = std::min(place.rfind(':'), place.size());
-    absl::StatusOr<proto::Report> explained = ExplainText(
-        StrCat("  File \"", place.substr(0, colon), "\", line ",
-               colon < place.size() ? place.substr(colon + 1) : "0", "\n", process.error_text()),
-        process.has_card());
+    const absl::StatusOr<proto::Report> explained = ExplainText(StrCat(
+        "  File \"", place.substr(0, colon), "\", line ",
+        colon < place.size() ? place.substr(colon + 1) : "0", ", in ", process.error_function(),
+        "\n", process.error_text(), "\n", process.has_card() ? kAssumedOutside : "", kNextSteps));
     if (!explained.ok()) continue;
-    // It is recorded already.
-    auto* actions = explained->mutable_explanation()->mutable_actions();
-    actions->erase(std::remove_if(actions->begin(), actions->end(),
-                                  [](const proto::Explanation::Action& action) {
-                                    return action.kind() == "record" || action.kind() == "snapshot";
-                                  }),
-                   actions->end());
     return StrCat("\n", RenderExplanationText(explained->explanation()));
   }
   return "";

@@ -78,7 +78,7 @@ void AddNotes(const Facts& facts, const Sums& sums, const Judgement& judgement,
 
 }  // namespace
 
-absl::StatusOr<proto::Report> Explain(LogScan* scan, bool knows_outside) {
+absl::StatusOr<proto::Report> Explain(LogScan* scan) {
   const LogExtract extract = scan->Finish();
   if (extract.form == nullptr) {
     return absl::InvalidArgumentError(
@@ -86,8 +86,7 @@ absl::StatusOr<proto::Report> Explain(LogScan* scan, bool knows_outside) {
         "forms "
         "(docs/oom.md lists them)");
   }
-  Facts facts = ReadFacts(extract);
-  facts.knows_outside = knows_outside;
+  const Facts facts = ReadFacts(extract);
   const Sums sums = Add(facts);
   const Judgement judgement = Judge(facts, sums);
   const std::vector<Advice> advice = Advise(facts, sums, judgement);
@@ -114,6 +113,7 @@ absl::StatusOr<proto::Report> Explain(LogScan* scan, bool knows_outside) {
     }
   }
   for (const Advice& one : advice) {
+    if (facts.is_recorded && (one.kind == "record" || one.kind == "snapshot")) continue;
     proto::Explanation::Action& action = *explanation.add_actions();
     action.set_kind(one.kind);
     action.set_sentence(one.sentence);
@@ -122,10 +122,10 @@ absl::StatusOr<proto::Report> Explain(LogScan* scan, bool knows_outside) {
   return report;
 }
 
-absl::StatusOr<proto::Report> ExplainText(std::string_view text, bool knows_outside) {
+absl::StatusOr<proto::Report> ExplainText(std::string_view text) {
   LogScan scan;
   scan.Add(text);
-  return Explain(&scan, knows_outside);
+  return Explain(&scan);
 }
 
 }  // namespace memreplay

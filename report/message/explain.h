@@ -11,11 +11,10 @@
 namespace memreplay {
 
 // Explains the last failure in what `scan` was fed. O(1) in the log, which is already read. Error:
-// InvalidArgument if nothing in it is about memory. `knows_outside`: what lies outside PyTorch on
-// the GPU is known otherwise, and needs no guess.
-absl::StatusOr<proto::Report> Explain(LogScan* scan, bool knows_outside = false);
+// InvalidArgument if nothing in it is about memory.
+absl::StatusOr<proto::Report> Explain(LogScan* scan);
 // Does the same for a text in memory.
-absl::StatusOr<proto::Report> ExplainText(std::string_view text, bool knows_outside = false);
+absl::StatusOr<proto::Report> ExplainText(std::string_view text);
 
 }  // namespace memreplay
 

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "report/words/record_faults.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -336,6 +337,8 @@ Facts ReadFacts(const LogExtract& extract) {
   ReadMemorySummary(window, &facts);
   ReadNvidiaSmi(window, &facts);
   ReadCardName(all, &facts);
+  facts.knows_outside = window.find(kAssumedOutside) != std::string_view::npos;
+  facts.is_recorded = window.find(kNextSteps) != std::string_view::npos;
   for (const auto& row : kCircumstances) {
     if (all.find(row.words) != std::string::npos) {
       facts.circumstances[static_cast<size_t>(row.circumstance)] = true;

@@ -87,6 +87,7 @@ struct Facts {
   bool has_summary = false;  // torch.cuda.memory_summary()
   bool has_smi = false;
   bool knows_outside = false;  // what the text does not account for is known, of a simulated GPU
+  bool is_recorded = false;    // by memreplay record, whose answer is in the text
   std::optional<SourceFrame> frame;  // the innermost frame of the user's own code
   std::string script;                // the script that the traceback begins with
   std::array<bool, static_cast<size_t>(FrameHint::kCount)> hints{};

@@ -22,10 +22,9 @@ constexpr size_t kMaxCode = 160;
 
 // Paths of code that was installed, not written by the user.
 constexpr std::string_view kInstalled[] = {
-    "site-packages", "dist-packages", "/lib/python",   "\\lib\\",
-    "\\Lib\\",       "<frozen",       "<string>",      "/torch/",
-    "/vllm/",        "/sglang/",      "/bin/torchrun", "importlib",
-    "/deepspeed/",   "/ray/",         "/runpy.py",     "/memreplay_record/",
+    "site-packages", "dist-packages", "/lib/python", "\\lib\\", "\\Lib\\",
+    "<frozen",       "<string>",      "/torch/",     "/vllm/",  "/sglang/",
+    "/bin/torchrun", "importlib",     "/deepspeed/", "/ray/",   "/runpy.py",
 };
 
 bool Has(std::string_view text, std::string_view words) {
@@ -223,8 +222,8 @@ void ReadTraceback(std::string_view text, size_t end, Facts* facts) {
     text.remove_prefix(std::min(text.size(), newline + 1));
     SourceFrame frame;
     if (ReadPlainFrame(line, &frame, &indent)) {
-      frames.push_back(std::move(frame));
-      wants_code = true;
+      wants_code = !Has(frame.file, "/memreplay_record/");  // those are not the script's
+      if (wants_code) frames.push_back(std::move(frame));
     } else if (ReadNotebookFrame(line, &frame)) {
       frames.push_back(std::move(frame));
       wants_code = false;

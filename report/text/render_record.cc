@@ -152,8 +152,7 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
         StrCat(FormatSizeExactly(card.capacity()),
                process.card().reserve() == 0
                    ? std::string()
-                   : StrCat(", of which ", FormatSize(process.card().reserve()),
-                            " is assumed to be taken by the CUDA context and others",
+                   : StrCat(", of which ", FormatSize(process.card().reserve()), kAssumedOutside,
                             process.card().reserve_reason().empty()
                                 ? ""
                                 : StrCat(" (", CleanText(process.card().reserve_reason()), ")"))));
@@ -351,8 +350,7 @@ void AppendNextStep(const proto::RecordReport& report, std::string* text) {
   for (const proto::RecordedProcess& process : report.processes()) {
     if (process.ooms() == 0) continue;
     StrAppend(
-        text, "\n  memreplay oom ", CleanText(process.snapshot()),
-        "   reports what held the memory and what would help;\n"
+        text, "\n  memreplay oom ", CleanText(process.snapshot()), kNextSteps,
         "  memreplay advise, with the same flags and script, finds changes with which it fits;\n"
         "  memreplay fit script   finds the largest batch with which the script fits.\n");
     return;

@@ -115,9 +115,33 @@ class RecordCommandTest(Case):
         self.assertTrue(run.process["replays"][0]["agrees"])
         self.assertEqual(int(run.process["replays"][0]["ooms"]), 1)
         answer = self.answer(["--capacity", "104MiB", "--reserve", "24MiB"], "takes.py", "--pieces=2", status=1)
-        self.assertRegex(answer, r"\n  in your code +\S*takes\.py:\d+\n")
+        self.assertRegex(answer, r"\n  in your code +\S*takes\.py:\d+ in <(listcomp|module)>\n")
         self.assertIn("\n  1. Use less memory", answer)
         self.assertNotIn("_record_memory_history", answer)  # it is recorded already
+
+    def test_a_saved_log(self):
+        """explain reads a log of record as record itself does."""
+        done = subprocess.run(
+            [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090", "--capacity", "104MiB",
+             "--reserve", "24MiB", *program("takes.py", "--pieces=2")],
+            cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False)
+        asked = subprocess.run([Setting.memreplay, "explain", "-"], input=done.stdout, capture_output=True, text=True,
+                               timeout=60, check=False)
+        self.assertRegex(asked.stdout, r"\n  in your code +\S*takes\.py:\d+ in <(listcomp|module)>: ")
+        for wrong in ("in no line of the text", "refused requests", "memreplay record", "_record_memory_history"):
+            self.assertNotIn(wrong, asked.stdout)
+
+    def test_tracebacks(self):
+        """Those that Python prints have no frames of the recording, and the script is none the wiser."""
+        for way in ("plain", "own"):
+            run = self.record("tracebacks.py", way)
+            self.assertEqual((run.status, run.process["error_function"]), (1, "<module>"), run.output)
+            self.assertEqual("memreplay_record" in run.output, way == "own", run.output)
+            self.assertIn("the script's own hook" if way == "own" else "\nKeyError: 'after'", run.output)
+            self.assertGreaterEqual(run.output.count(" in fails\n"), 2 if way == "plain" else 1, run.output)
+        run = self.record("tracebacks.py", "alone")
+        self.assertEqual(run.process["error_function"], "fails")
+        self.assertRegex(run.answer["faults"][0], r"^RuntimeError: .*\(tracebacks\.py:10 in fails\)$")
 
     def test_what_failed_does_not_fit(self):
         """A script that ends by an error about memory does not fit, raised or printed; another error says

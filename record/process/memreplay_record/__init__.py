@@ -49,7 +49,8 @@ def _after_torch(torch, settings):
     if torch.__version__.startswith(("0.", "1.")):
         from memreplay_record import card
         card.give_up(settings, f"PyTorch {torch.__version__} is too old; record needs 2.1 or later")
-    from memreplay_record import history, servers
+    from memreplay_record import frames, history, servers
+    frames.hide_own()
     servers.begin()
     limited = None
     if settings.steps:

@@ -3,6 +3,9 @@ import dis
 import functools
 import os
 import sys
+import threading
+
+from memreplay_record import _lost
 
 FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _LIBRARY = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
@@ -58,6 +61,43 @@ def place():
     if frame is None:
         frame = innermost if outermost is not None and outermost.f_code.co_name == "_bootstrap" else outermost
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
+
+
+def hide_own():
+    """Makes Python leave this package out of the tracebacks of uncaught errors, unless the script shows those itself.
+
+    What a script formats has all frames. It cannot see the difference: sys.__excepthook__ is replaced as well.
+    """
+    for module in (sys, threading):
+        shown = module.excepthook
+        if shown is getattr(module, "__excepthook__", None):
+            module.excepthook = module.__excepthook__ = functools.partial(_show, shown)
+
+
+def _show(shown, *error):
+    _hide_own(error[0].exc_value if len(error) == 1 else error[1])  # threading's has one argument
+    shown(*error)
+
+
+@_lost.quietly("which frames of a traceback are the script's")
+def _hide_own(error):
+    """Changes the traceback of an error, and those of the errors that it came from."""
+    errors, done = [error], set()
+    while errors:
+        error = errors.pop()
+        if error is None or id(error) in done:
+            continue
+        done.add(id(error))
+        errors += [error.__cause__, error.__context__, *getattr(error, "exceptions", ())]
+        kept, trace = [], error.__traceback__
+        while trace is not None:
+            if not trace.tb_frame.f_code.co_filename.startswith(FOLDER):
+                kept.append(trace)
+            trace = trace.tb_next
+        for i, trace in enumerate(kept):
+            trace.tb_next = kept[i + 1] if i + 1 < len(kept) else None
+        if kept:
+            error.__traceback__ = kept[0]
 
 
 def drop_own(snapshot):

@@ -10,6 +10,8 @@
 #include "report/message/explain.h"
 #include "report/message/word_search.h"
 #include "report/text/render_explanation.h"
+#include "report/text/render_record.h"
+#include "report/words/record_faults.h"
 
 namespace memreplay {
 namespace {
@@ -113,11 +115,45 @@ TEST(LogScan, WhatIsKnownOfASimulatedGpuIsNotMissedInTheText) {
       "capacity of 11.76 GiB of which 2.97 GiB is free. Of the allocated memory 8.00 GiB is "
       "allocated by PyTorch, and 2.00 MiB is reserved by PyTorch but unallocated.";
   for (const bool knows_outside : {false, true}) {
-    const auto report = ExplainText(text, knows_outside);
+    const auto report = ExplainText(StrCat(text, "\n", knows_outside ? kAssumedOutside : ""));
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_EQ(report->explanation().ShortDebugString().find("in no line of the text") ==
                   std::string::npos,
               knows_outside);
+  }
+}
+
+TEST(LogScan, AnAnswerOfRecordInALogIsReadAsSuch) {
+  const std::string failure =
+      "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of "
+      "which 793.26 MiB is free. Of the allocated memory 22.26 GiB is allocated by PyTorch, and "
+      "13.84 MiB is reserved by PyTorch but unallocated.";
+  const std::string script = StrCat(
+      "Traceback (most recent call last):\n  File \"train.py\", line 11, in <module>\n"
+      "    loss.backward()\n  File \"/c/memreplay_record/values/mode.py\", line 1, in f\n"
+      "    softmax(query)\ntorch.OutOfMemoryError: ",
+      failure, "\n");
+  const auto alone = ExplainText(script);
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_NE(alone->ShortDebugString().find("memreplay record"), std::string::npos);
+  ASSERT_EQ(alone->explanation().frame_sentences_size(), 1) << alone->ShortDebugString();
+  EXPECT_NE(alone->explanation().frame_sentences(0).find("backward"), std::string::npos);
+
+  proto::RecordReport report;
+  proto::RecordedProcess& process = *report.add_processes();
+  process.set_ooms(1);
+  process.set_snapshot("snapshot.pickle");
+  process.mutable_card()->set_reserve(640 << 20);
+  process.add_cards()->set_capacity(24 << 20);
+  report.add_faults(StrCat("OutOfMemoryError: ", failure, " (train.py:11)"));
+  const auto saved = ExplainText(StrCat(script, RenderRecord(report).text));
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  const proto::Explanation& explained = saved->explanation();
+  EXPECT_EQ(explained.failures(), 1);
+  EXPECT_EQ(explained.frame().line(), 11);
+  EXPECT_EQ(explained.ShortDebugString().find("in no line of the text"), std::string::npos);
+  for (const auto& action : explained.actions()) {
+    EXPECT_TRUE(action.kind() != "record" && action.kind() != "snapshot") << action.sentence();
   }
 }
 
