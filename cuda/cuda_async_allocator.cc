@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "trace/value/check.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -32,7 +33,7 @@ absl::StatusOr<std::unique_ptr<CudaAsyncAllocator>> CudaAsyncAllocator::Create(C
     return context.status();
   }
   std::unique_ptr<CudaAsyncAllocator> allocator(new CudaAsyncAllocator(device, pool));
-  if (const absl::Status prepared = allocator->Prepare(); !prepared.ok()) return prepared;
+  RETURN_IF_ERROR(allocator->Prepare());
   return allocator;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trace/value/check.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -24,11 +25,11 @@ CudaDevice::CudaDevice(CudaContext& context, const CudaDeviceOptions& options)
 
 absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(CudaContext& context,
                                                                const CudaDeviceOptions& options) {
-  if (!context.status().ok()) return context.status();
+  RETURN_IF_ERROR(context.status());
   std::unique_ptr<CudaDevice> device(new CudaDevice(context, options));
   if (options.capacity.has_value()) {
     const Bytes free = context.FreeMemory();
-    if (!context.status().ok()) return context.status();
+    RETURN_IF_ERROR(context.status());
     if (*options.capacity > free) {
       return absl::FailedPreconditionError(
           StrCat("GPU ", context.card().ordinal, " (", context.card().name, "): a capacity of ",
@@ -36,7 +37,7 @@ absl::StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(CudaContext& cont
                  " bytes are free of ", context.card().total.value()));
     }
     if (options.by == CapacityBy::kBallast) device->ballast_.LeaveFree(*options.capacity);
-    if (!context.status().ok()) return context.status();
+    RETURN_IF_ERROR(context.status());
   }
   return device;
 }

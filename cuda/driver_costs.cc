@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -45,7 +46,7 @@ absl::Status MeasureDriverCosts(CudaDevice& device, const DriverCostOptions& opt
   }
   uint64_t pages = 0;
   for (const Bytes page : options.page_sizes) pages += MeasurePages(device, page, options.repeats);
-  if (!device.status().ok()) return device.status();
+  RETURN_IF_ERROR(device.status());
   if (segments == 0 || pages == 0) {
     return absl::ResourceExhaustedError(
         StrCat("GPU ", device.context().card().ordinal, " (", device.context().card().name,

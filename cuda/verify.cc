@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "cuda/verify_image.h"
 #include "cuda/verify_pattern.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -31,7 +32,7 @@ std::string BadBlock::Text() const {
 
 absl::StatusOr<std::unique_ptr<BlockVerifier>> BlockVerifier::Create(CudaContext& context) {
   std::unique_ptr<BlockVerifier> verifier(new BlockVerifier(context));
-  if (const absl::Status loaded = verifier->Load(); !loaded.ok()) return loaded;
+  RETURN_IF_ERROR(verifier->Load());
   return verifier;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay::synth {
@@ -117,7 +118,7 @@ absl::Status Validate(const LlamaConfig& c) {
   const auto fail = [](const auto&... pieces) {
     return absl::InvalidArgumentError(StrCat(pieces...));
   };
-  const absl::Status ranges = CheckRanges({
+  RETURN_IF_ERROR(CheckRanges({
       {"dim", c.dim, 1, 1 << 20},
       {"n_layers", c.n_layers, 1, 4096},
       {"n_heads", c.n_heads, 1, 1 << 16},
@@ -126,8 +127,7 @@ absl::Status Validate(const LlamaConfig& c) {
       {"multiple_of", c.multiple_of, 1, 1 << 20},
       {"vocab_size", c.vocab_size, 1, 1 << 24},
       {"seq_len", c.seq_len, 1, 1 << 24},
-  });
-  if (!ranges.ok()) return ranges;
+  }));
   if (c.ffn_dim_multiplier <= 0 || c.ffn_dim_multiplier > 64) {
     return fail("ffn_dim_multiplier: expected more than 0 and at most 64, found ",
                 c.ffn_dim_multiplier);

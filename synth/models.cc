@@ -5,6 +5,7 @@
 
 #include "synth/llama.h"
 #include "synth/nanogpt.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay::synth {
@@ -14,11 +15,10 @@ template <typename Config, absl::StatusOr<Trace> (*kProgram)(const Config&)>
 absl::StatusOr<TrainingRun> Make(absl::Span<const Setting> settings) {
   Config config;
   for (const Setting& setting : settings) {
-    if (absl::Status set = ApplySetting(setting, &config); !set.ok()) return set;
+    RETURN_IF_ERROR(ApplySetting(setting, &config));
   }
-  absl::StatusOr<Trace> program = kProgram(config);
-  if (!program.ok()) return program.status();
-  return TrainingRun{*std::move(program), config.parameter_count(), config.torch_version};
+  ASSIGN_OR_RETURN(Trace program, kProgram(config));
+  return TrainingRun{std::move(program), config.parameter_count(), config.torch_version};
 }
 
 constexpr ModelKind kModelKinds[] = {

@@ -1,5 +1,6 @@
 #include "synth/nanogpt_config.h"
 
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay::synth {
@@ -98,14 +99,13 @@ absl::Status ApplySetting(const Setting& setting, NanoGptConfig* config) {
 }
 
 absl::Status Validate(const NanoGptConfig& c) {
-  const absl::Status ranges = CheckRanges({
+  RETURN_IF_ERROR(CheckRanges({
       {"n_layer", c.n_layer, 1, 4096},
       {"n_head", c.n_head, 1, 1 << 16},
       {"n_embd", c.n_embd, 1, 1 << 20},
       {"block_size", c.block_size, 1, 1 << 24},
       {"vocab_size", c.vocab_size, 1, 1 << 24},
-  });
-  if (!ranges.ok()) return ranges;
+  }));
   if (c.n_embd % c.n_head != 0) {
     const int64_t below = c.n_embd / c.n_head * c.n_head;
     return absl::InvalidArgumentError(StrCat(

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/device/simulated_device.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 namespace {
@@ -78,14 +79,14 @@ absl::StatusOr<MeasuredRun> CompareWithPrediction(const RunPlan& plan, const Dev
   const DecisionScope scope =
       plan.backend == RunBackend::kAsync ? DecisionScope::kRequests : DecisionScope::kAll;
   measured.as_predicted = CompareDecisions(predicted.decisions, measured.run.decisions, scope);
-  const absl::StatusOr<DeviceRun> placed =
-      RunSimulated(plan, measured.run.total, measured.run.free_before, &measured.run.calls);
-  if (!placed.ok()) return placed.status();
-  measured.with_addresses = CompareDecisions(placed->decisions, measured.run.decisions, scope);
-  measured.placed_peak_reserved = placed->peak.reserved();
-  measured.placed_peak_used = placed->peak_used;
+  ASSIGN_OR_RETURN(
+      const DeviceRun placed,
+      RunSimulated(plan, measured.run.total, measured.run.free_before, &measured.run.calls));
+  measured.with_addresses = CompareDecisions(placed.decisions, measured.run.decisions, scope);
+  measured.placed_peak_reserved = placed.peak.reserved();
+  measured.placed_peak_used = placed.peak_used;
   // How the driver grows its own pool is not predicted.
-  if (plan.backend != RunBackend::kAsync) CompareCalls(placed->calls, &measured);
+  if (plan.backend != RunBackend::kAsync) CompareCalls(placed.calls, &measured);
   return measured;
 }
 

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "sim/settings/size_rules.h"
 #include "sim/workload/lifetimes.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 namespace {
@@ -86,11 +87,10 @@ OomVerdict Judge(const OomAnalysis& analysis) {
 absl::StatusOr<std::optional<OomAnalysis>> AnalyseOom(const Schedule& schedule,
                                                       const ReplaySettings& settings,
                                                       int top_stacks, ProgressSink* progress) {
-  absl::StatusOr<std::optional<OomScene>> scene = FindOom(schedule, settings);
-  if (!scene.ok()) return scene.status();
-  if (!scene->has_value()) return std::nullopt;
+  ASSIGN_OR_RETURN(std::optional<OomScene> scene, FindOom(schedule, settings));
+  if (!scene.has_value()) return std::nullopt;
   OomAnalysis analysis;
-  analysis.scene = **std::move(scene);
+  analysis.scene = *std::move(scene);
   analysis.holdings = Holdings(analysis.scene.at);
   Bytes needed;
   for (const StackHolding& holding : analysis.holdings) needed += holding.packed;
@@ -102,10 +102,8 @@ absl::StatusOr<std::optional<OomAnalysis>> AnalyseOom(const Schedule& schedule,
     if (static_cast<int>(options.stacks.size()) == top_stacks) break;
     if (holding.stack != kNoStack) options.stacks.push_back(holding.stack);
   }
-  absl::StatusOr<std::vector<Counterfactual>> answers =
-      TryCounterfactuals(schedule, settings, analysis.scene, options);
-  if (!answers.ok()) return answers.status();
-  analysis.counterfactuals = *std::move(answers);
+  ASSIGN_OR_RETURN(analysis.counterfactuals,
+                   TryCounterfactuals(schedule, settings, analysis.scene, options));
   analysis.reproduced = !analysis.counterfactuals.front().served;
   FindSteps(schedule, &analysis);
   analysis.too_large = TooLarge(schedule, analysis.scene);

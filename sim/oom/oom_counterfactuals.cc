@@ -12,6 +12,7 @@
 #include "sim/study/what_if.h"
 #include "sim/whatif/capacity_walk.h"
 #include "sim/whatif/one_stream.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 namespace {
@@ -124,12 +125,11 @@ absl::Status Answer(const Schedule& schedule, const ReplaySettings& settings, co
   run.FindRefused();
   WhatIfOptions options;
   options.run.intervention = &run;
-  const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, settings, nullptr, options);
-  if (!result.ok()) return result.status();
-  if (same_until != nullptr) *same_until = result->same_until;
+  ASSIGN_OR_RETURN(const WhatIfResult result, ReplayWhatIf(schedule, settings, nullptr, options));
+  if (same_until != nullptr) *same_until = result.same_until;
   change->served = run.served;
-  change->survives = run.served && result->run.ooms <= run.forgiven;
-  change->peak_reserved = result->peak.reserved();
+  change->survives = run.served && result.run.ooms <= run.forgiven;
+  change->peak_reserved = result.peak.reserved();
   return absl::OkStatus();
 }
 
@@ -270,7 +270,7 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
        {ChangeKind::kNothing, ChangeKind::kRetry, ChangeKind::kEmptyCache}) {
     Counterfactual change;
     change.kind = kind;
-    if (const absl::Status added = add(change, simulated); !added.ok()) return added;
+    RETURN_IF_ERROR(add(change, simulated));
   }
   for (auto& [change, conf] : OtherSettings(settings, scene.oom.size, options.max_settings)) {
     ReplaySettings under = simulated;
@@ -281,7 +281,7 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
     setting.kind = ChangeKind::kSetting;
     setting.conf = std::move(conf);
     setting.change = std::move(change);
-    if (const absl::Status added = add(setting, under); !added.ok()) return added;
+    RETURN_IF_ERROR(add(setting, under));
   }
   for (const uint32_t stack : options.stacks) {
     Counterfactual change;
@@ -294,23 +294,21 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
         }
       }
     }
-    if (const absl::Status added = add(change, simulated); !added.ok()) return added;
+    RETURN_IF_ERROR(add(change, simulated));
   }
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
     Counterfactual change;
     change.kind = ChangeKind::kOneStream;
-    if (const absl::Status added = add(change, simulated); !added.ok()) return added;
+    RETURN_IF_ERROR(add(change, simulated));
   }
   if (simulated.capacity.has_value()) {
-    absl::StatusOr<Counterfactual> memory =
-        LeastMoreMemory(schedule, simulated, scene, options.progress);
-    if (!memory.ok()) return memory.status();
-    const absl::StatusOr<Counterfactual> other =
-        LeastMoreMemory(schedule, in_other_order(simulated), scene, options.progress);
-    if (!other.ok()) return other.status();
-    note_other(*other, &*memory);
-    memory->is_cut = memory->is_cut || other->is_cut;
-    answers.push_back(*std::move(memory));
+    ASSIGN_OR_RETURN(Counterfactual memory,
+                     LeastMoreMemory(schedule, simulated, scene, options.progress));
+    ASSIGN_OR_RETURN(const Counterfactual other,
+                     LeastMoreMemory(schedule, in_other_order(simulated), scene, options.progress));
+    note_other(other, &memory);
+    memory.is_cut = memory.is_cut || other.is_cut;
+    answers.push_back(std::move(memory));
   }
   return answers;
 }

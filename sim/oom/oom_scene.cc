@@ -8,6 +8,7 @@
 #include "sim/run/run.h"
 #include "sim/settings/size_rules.h"
 #include "sim/study/what_if.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -149,10 +150,10 @@ absl::StatusOr<std::optional<OomScene>> FindOom(const Schedule& schedule,
     return ReplayWhatIf(schedule, settings, witness, options).status();
   };
   Witness first(kNone);
-  if (const absl::Status ran = run(&first); !ran.ok()) return ran;
+  RETURN_IF_ERROR(run(&first));
   if (first.request_ == kNone) return std::nullopt;
   Witness second(first.request_);
-  if (const absl::Status ran = run(&second); !ran.ok()) return ran;
+  RETURN_IF_ERROR(run(&second));
 
   OomScene scene = SceneOf(schedule, second);
   scene.ooms = first.ooms_;

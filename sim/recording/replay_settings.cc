@@ -7,6 +7,7 @@
 #include "absl/types/span.h"
 #include "sim/settings/conf_lint.h"
 #include "trace/schedule/settings_changes.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -100,9 +101,8 @@ bool IsOfNpu(const Trace& trace) {
 absl::StatusOr<ProfileChoice> ChooseProfile(const Trace& trace,
                                             const std::optional<std::string>& version) {
   if (version.has_value()) {
-    absl::StatusOr<const TorchProfile*> found = FindTorchProfile(*version);
-    if (!found.ok()) return found.status();
-    return ProfileChoice{*found, ProfileReason::kGiven};
+    ASSIGN_OR_RETURN(const TorchProfile* found, FindTorchProfile(*version));
+    return ProfileChoice{found, ProfileReason::kGiven};
   }
   if (!trace.torch_version.empty()) {
     const absl::StatusOr<const TorchProfile*> found = FindTorchProfile(trace.torch_version);
@@ -130,9 +130,7 @@ absl::StatusOr<ReplaySettings> ResolveSettings(const Trace& trace, const Setting
   absl::Status memory = CheckMemory(request.capacity, "capacity");
   memory.Update(CheckMemory(trace.total_memory, "the file's device memory"));
   if (!memory.ok()) return memory;
-  absl::StatusOr<ProfileChoice> torch = ChooseProfile(trace, request.torch);
-  if (!torch.ok()) return torch.status();
-  settings.torch = *std::move(torch);
+  ASSIGN_OR_RETURN(settings.torch, ChooseProfile(trace, request.torch));
   const TorchProfile& profile = *settings.torch.profile;
 
   std::vector<std::string> recorded_notes;

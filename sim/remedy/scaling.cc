@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/numeric/int128.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -89,7 +90,7 @@ class Correspondence {
           "; expected recordings of one script that differ in the sizes of allocations "
           "alone"));
     }
-    if (const absl::Status starts = TakeStarts(); !starts.ok()) return starts;
+    RETURN_IF_ERROR(TakeStarts());
     return std::move(sizes_);
   }
 
@@ -286,16 +287,15 @@ absl::StatusOr<Scaling> Scaling::Find(std::vector<RecordedValue> recordings) {
       recordings.begin(), recordings.end(),
       [](const RecordedValue& a, const RecordedValue& b) { return a.value < b.value; });
   for (size_t i = 0; i < recordings.size(); ++i) {
-    if (const absl::Status fine = CheckRecording(recordings[i]); !fine.ok()) return fine;
+    RETURN_IF_ERROR(CheckRecording(recordings[i]));
     if (i > 0 && recordings[i].value == recordings[i - 1].value) {
       return absl::InvalidArgumentError(StrCat(recordings[i - 1].name, " and ", recordings[i].name,
                                                ": expected different values, found ",
                                                recordings[i].value, " twice"));
     }
     if (recordings[i].schedule == first.schedule) scaling.base_ = i;
-    absl::StatusOr<std::vector<Bytes>> sizes = Correspondence(first, recordings[i]).Sizes();
-    if (!sizes.ok()) return sizes.status();
-    scaling.sizes_.push_back(*std::move(sizes));
+    ASSIGN_OR_RETURN(std::vector<Bytes> sizes, Correspondence(first, recordings[i]).Sizes());
+    scaling.sizes_.push_back(std::move(sizes));
   }
   scaling.recordings_ = std::move(recordings);
   scaling.CountBent();

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "sim/settings/allocator_config.h"
 #include "sim/workload/lifetimes.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 namespace {
@@ -60,9 +61,7 @@ absl::StatusOr<Edited> Edit(const PassFacts& facts, absl::Span<const Remedy> all
       continue;
     }
     settings.config = AllocatorConfig();
-    const absl::Status parsed =
-        ParseAllocatorConf(remedy.conf, *settings.torch.profile, &settings.config);
-    if (!parsed.ok()) return parsed;
+    RETURN_IF_ERROR(ParseAllocatorConf(remedy.conf, *settings.torch.profile, &settings.config));
   }
   return Edited{edit.Apply(), std::move(settings)};
 }
@@ -96,14 +95,11 @@ class Search {
     std::stable_sort(found_.remedies.begin(), found_.remedies.end(),
                      [](const Remedy& a, const Remedy& b) { return CostOf(a) < CostOf(b); });
     if (progress_ != nullptr) progress_->SetTotal(kMaxReplays);
-    absl::StatusOr<RemedyRun> as_is = Try({});
-    if (!as_is.ok()) return as_is.status();
-    found_.as_is = *std::move(as_is);
+    ASSIGN_OR_RETURN(found_.as_is, Try({}));
     for (size_t i = 0; i < found_.remedies.size(); ++i) {
-      if (const absl::Status tried = Add({i}); !tried.ok()) return tried;
+      RETURN_IF_ERROR(Add({i}));
     }
-    const absl::Status together = found_.goal.has_value() ? ReachGoal() : Combine();
-    if (!together.ok()) return together;
+    RETURN_IF_ERROR(found_.goal.has_value() ? ReachGoal() : Combine());
     return std::move(found_);
   }
 
@@ -131,9 +127,8 @@ class Search {
   // Adds the run, unless the search is over.
   absl::Status Add(std::vector<size_t> remedies) {
     if (IsOver()) return absl::OkStatus();
-    absl::StatusOr<RemedyRun> run = Try(std::move(remedies));
-    if (!run.ok()) return run.status();
-    found_.runs.push_back(*std::move(run));
+    ASSIGN_OR_RETURN(RemedyRun run, Try(std::move(remedies)));
+    found_.runs.push_back(std::move(run));
     return absl::OkStatus();
   }
 
@@ -141,25 +136,22 @@ class Search {
     RemedyRun run;
     run.remedies = std::move(remedies);
     for (const size_t i : run.remedies) run.cost += CostOf(found_.remedies[i]);
-    absl::StatusOr<Edited> edited = Edit(found_.facts, found_.remedies, run.remedies, settings_);
-    if (!edited.ok()) return edited.status();
-    LimitTo(std::nullopt, &edited->settings);
-    const absl::StatusOr<WhatIfResult> unlimited = Replay(*edited);
-    if (!unlimited.ok()) return unlimited.status();
-    run.peak_reserved = unlimited->peak.reserved();
-    run.peak_allocated = unlimited->peak.allocated();
+    ASSIGN_OR_RETURN(Edited edited, Edit(found_.facts, found_.remedies, run.remedies, settings_));
+    LimitTo(std::nullopt, &edited.settings);
+    ASSIGN_OR_RETURN(const WhatIfResult unlimited, Replay(edited));
+    run.peak_reserved = unlimited.peak.reserved();
+    run.peak_allocated = unlimited.peak.allocated();
     if (!found_.goal.has_value()) return run;
     run.survives = run.peak_reserved <= *found_.goal;
     if (run.survives || run.peak_allocated > *found_.goal) return run;
     // Cached memory can be released and requested again.
-    LimitTo(found_.goal, &edited->settings);
-    const absl::StatusOr<WhatIfResult> limited = Replay(*edited);
-    if (!limited.ok()) return limited.status();
-    if (limited->run.ooms > 0) return run;
+    LimitTo(found_.goal, &edited.settings);
+    ASSIGN_OR_RETURN(const WhatIfResult limited, Replay(edited));
+    if (limited.run.ooms > 0) return run;
     // The run is the same on a device that has only what was reserved.
     run.survives = true;
-    run.peak_reserved = limited->peak.reserved();
-    run.peak_allocated = limited->peak.allocated();
+    run.peak_reserved = limited.peak.reserved();
+    run.peak_allocated = limited.peak.allocated();
     return run;
   }
 
@@ -212,7 +204,7 @@ class Search {
                        [&](const auto& a, const auto& b) { return SetCost(a) < SetCost(b); });
       for (std::vector<size_t>& set : sets) {
         if (IsOver()) return absl::OkStatus();
-        if (const absl::Status tried = Add(std::move(set)); !tried.ok()) return tried;
+        RETURN_IF_ERROR(Add(std::move(set)));
         if (found_.runs.back().survives) return absl::OkStatus();
       }
     }
@@ -267,7 +259,7 @@ class Search {
       more.push_back(i);
       std::sort(more.begin(), more.end());
       if (IsOver()) return absl::OkStatus();
-      if (const absl::Status tried = Add(more); !tried.ok()) return tried;
+      RETURN_IF_ERROR(Add(more));
       const Bytes now = found_.runs.back().peak_reserved;
       if (static_cast<double>(now.value()) <
           static_cast<double>(best.value()) * (1 - kNegligible)) {
@@ -294,18 +286,16 @@ absl::StatusOr<std::optional<RemedySearch>> SearchRemedies(const Study& study,
                                                            ProgressSink* progress) {
   std::optional<PassFacts> facts = FindPassFacts(schedule, study.meanings());
   if (!facts.has_value()) return std::nullopt;
-  absl::StatusOr<RemedySearch> found = Search(study, settings, *std::move(facts), progress).Run();
-  if (!found.ok()) return found.status();
-  return std::optional<RemedySearch>(*std::move(found));
+  ASSIGN_OR_RETURN(RemedySearch found, Search(study, settings, *std::move(facts), progress).Run());
+  return std::optional<RemedySearch>(std::move(found));
 }
 
 absl::Status WatchRun(const Study& study, const ReplaySettings& settings,
                       const RemedySearch& search, const RemedyRun& run,
                       absl::FunctionRef<Observer*(const Schedule& edited)> watch) {
-  absl::StatusOr<Edited> edited = Edit(search.facts, search.remedies, run.remedies, settings);
-  if (!edited.ok()) return edited.status();
-  LimitTo(search.goal, &edited->settings);
-  return ReplayEdited(study, *edited, search.is_fresh, watch(edited->schedule)).status();
+  ASSIGN_OR_RETURN(Edited edited, Edit(search.facts, search.remedies, run.remedies, settings));
+  LimitTo(search.goal, &edited.settings);
+  return ReplayEdited(study, edited, search.is_fresh, watch(edited.schedule)).status();
 }
 
 absl::StatusOr<LargestFit> FindLargestValue(const Study& study, const ReplaySettings& settings,
@@ -316,15 +306,12 @@ absl::StatusOr<LargestFit> FindLargestValue(const Study& study, const ReplaySett
     PassFacts facts = search.facts;
     facts.schedule = &schedule;
     facts.spans = AllocationSpans(schedule);
-    absl::StatusOr<Edited> edited = Edit(facts, search.remedies, run.remedies, settings);
-    if (!edited.ok()) return edited.status();
-    LimitTo(search.goal, &edited->settings);
-    const absl::StatusOr<WhatIfResult> result = ReplayEdited(study, *edited, search.is_fresh);
-    if (!result.ok()) return result.status();
-    if (result->run.ooms == 0) return FitOutcome::kFits;
-    return PeakLiveOf(LifetimesOf(edited->schedule)).requested > *search.goal
-               ? FitOutcome::kNever
-               : FitOutcome::kRunsOut;
+    ASSIGN_OR_RETURN(Edited edited, Edit(facts, search.remedies, run.remedies, settings));
+    LimitTo(search.goal, &edited.settings);
+    ASSIGN_OR_RETURN(const WhatIfResult result, ReplayEdited(study, edited, search.is_fresh));
+    if (result.run.ooms == 0) return FitOutcome::kFits;
+    return PeakLiveOf(LifetimesOf(edited.schedule)).requested > *search.goal ? FitOutcome::kNever
+                                                                             : FitOutcome::kRunsOut;
   };
   const auto outcome = [&](int64_t value) {
     const absl::StatusOr<FitOutcome> replayed = replay(scaling.At(value));

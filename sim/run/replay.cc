@@ -7,6 +7,7 @@
 
 #include "sim/model/cuda_malloc_async_allocator.h"
 #include "sim/model/direct_allocator.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {
@@ -110,22 +111,17 @@ absl::StatusOr<ReplayResult> ReplayBy(
   }
   Allocator& allocator = made != nullptr ? *made : *plan.async;
   if (plan.fraction.has_value()) {
-    const absl::Status set = allocator.SetMemoryFraction(*plan.fraction);
-    if (!set.ok()) return set;
+    RETURN_IF_ERROR(allocator.SetMemoryFraction(*plan.fraction));
   }
 
   MemoryState laid_down;
   if (plan.start.policy == StartPolicy::kFresh || caching == nullptr) {
     StartEvents events(observer);
-    if (const absl::Status started = AllocateStart(schedule, allocator, events); !started.ok()) {
-      return started;
-    }
+    RETURN_IF_ERROR(AllocateStart(schedule, allocator, events));
   } else if (plan.start.segments != nullptr && !plan.start.segments->empty()) {
     laid_down = *plan.start.segments;
     if (!plan.start.is_held) {
-      absl::StatusOr<MemoryState> placed = RelocateSegments(laid_down, device);
-      if (!placed.ok()) return placed.status();
-      laid_down = *std::move(placed);
+      ASSIGN_OR_RETURN(laid_down, RelocateSegments(laid_down, device));
     }
     caching->Restore(laid_down, plan.start.hints != nullptr ? *plan.start.hints : RestoreHints());
   }

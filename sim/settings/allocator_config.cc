@@ -8,6 +8,7 @@
 #include "absl/strings/charconv.h"
 #include "absl/strings/str_join.h"
 #include "sim/settings/conf_tokens.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -233,15 +234,14 @@ class OwnGrammar {
         return setter_.Error("settings", "a key that this release knows", StrCat("\"", name, "\""));
       }
       ++at_;
-      if (absl::Status s = Expect(name, ":"); !s.ok()) return s;
+      RETURN_IF_ERROR(Expect(name, ":"));
       if (at_ >= tokens_.size()) return setter_.Error(name, "a value", "the end");
-      absl::Status set = *key == ConfKey::kRoundupPower2Divisions && tokens_[at_] == "["
-                             ? List(name)
-                             : setter_.Set(*key, tokens_[at_]);
-      if (!set.ok()) return set;
+      RETURN_IF_ERROR(*key == ConfKey::kRoundupPower2Divisions && tokens_[at_] == "["
+                          ? List(name)
+                          : setter_.Set(*key, tokens_[at_]));
       ++at_;
       if (at_ < tokens_.size()) {
-        if (absl::Status s = Expect(name, ","); !s.ok()) return s;
+        RETURN_IF_ERROR(Expect(name, ","));
       }
     }
     return absl::OkStatus();
@@ -263,9 +263,9 @@ class OwnGrammar {
     ++at_;
     while (at_ < tokens_.size() && tokens_[at_] != "]") {
       const std::string& boundary = tokens_[at_++];
-      if (absl::Status s = Expect(where, ":"); !s.ok()) return s;
+      RETURN_IF_ERROR(Expect(where, ":"));
       if (at_ >= tokens_.size()) return setter_.Error(where, "a value", "the end");
-      if (absl::Status s = setter_.SetDivisions(boundary, tokens_[at_], &last); !s.ok()) return s;
+      RETURN_IF_ERROR(setter_.SetDivisions(boundary, tokens_[at_], &last));
       ++at_;
       if (at_ >= tokens_.size() && profile_.unclosed_list_undefined) {
         return absl::InvalidArgumentError(
@@ -273,7 +273,7 @@ class OwnGrammar {
                    " reads past the end here, which is undefined behaviour and may crash"));
       }
       if (at_ >= tokens_.size() || tokens_[at_] != "]") {
-        if (absl::Status s = Expect(where, ","); !s.ok()) return s;
+        RETURN_IF_ERROR(Expect(where, ","));
       }
     }
     return absl::OkStatus();
@@ -297,7 +297,7 @@ class SharedGrammar {
   absl::Status ParseLargeSegmentSize() {
     for (at_ = 0; at_ < tokens_.size(); ++at_) {
       if (FindConfKey(tokens_[at_]) != ConfKey::kLargeSegmentSizeMb) continue;
-      if (absl::Status s = Pair(ConfKey::kLargeSegmentSizeMb); !s.ok()) return s;
+      RETURN_IF_ERROR(Pair(ConfKey::kLargeSegmentSizeMb));
     }
     return absl::OkStatus();
   }
@@ -309,10 +309,9 @@ class SharedGrammar {
       if (!key || !profile_.conf_keys.Has(*key)) {
         return setter_.Error("settings", "a key that this release knows", StrCat("\"", name, "\""));
       }
-      absl::Status s = IsCudaConfKey(*key) == is_cuda && *key != ConfKey::kLargeSegmentSizeMb
-                           ? Pair(*key)
-                           : PassOver(name);
-      if (!s.ok()) return s;
+      RETURN_IF_ERROR(IsCudaConfKey(*key) == is_cuda && *key != ConfKey::kLargeSegmentSizeMb
+                          ? Pair(*key)
+                          : PassOver(name));
       if (at_ + 1 < tokens_.size()) ++at_;
     }
     return absl::OkStatus();
@@ -352,7 +351,7 @@ class SharedGrammar {
       const std::string& first = tokens_[at_];
       at_ += 2;
       if (at_ >= tokens_.size()) return PastEnd(where);
-      if (absl::Status s = set_item(first, tokens_[at_]); !s.ok()) return s;
+      RETURN_IF_ERROR(set_item(first, tokens_[at_]));
       if (at_ + 1 >= tokens_.size()) return PastEnd(where);
       if (is_separator(tokens_[at_ + 1])) ++at_;
     }
@@ -416,12 +415,12 @@ absl::Status ParseAllocatorConf(std::string_view conf, const TorchProfile& profi
 
   SharedGrammar grammar(tokens, profile, &setter);
   if (profile.conf_keys.Has(ConfKey::kLargeSegmentSizeMb)) {
-    if (absl::Status s = grammar.ParseLargeSegmentSize(); !s.ok()) return s;
+    RETURN_IF_ERROR(grammar.ParseLargeSegmentSize());
   }
   if (profile.parse_resets_max_non_split_rounding) {
     config->max_non_split_rounding = config->large_segment_size;
   }
-  if (absl::Status s = grammar.Parse(/*is_cuda=*/false); !s.ok()) return s;
+  RETURN_IF_ERROR(grammar.Parse(/*is_cuda=*/false));
   return grammar.Parse(/*is_cuda=*/true);
 }
 

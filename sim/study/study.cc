@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "trace/value/launch.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 
@@ -173,9 +174,8 @@ absl::StatusOr<Bytes> Study::PeakInOtherOrder(const ReplaySettings& settings,
                                               StartPolicy policy) const {
   ReplaySettings other = settings;
   other.order = OtherOrder(settings.order);
-  const absl::StatusOr<WhatIfResult> result = Run(other, policy);
-  if (!result.ok()) return result.status();
-  return result->peak.reserved();
+  ASSIGN_OR_RETURN(const WhatIfResult result, Run(other, policy));
+  return result.peak.reserved();
 }
 
 }  // namespace memreplay

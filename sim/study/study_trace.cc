@@ -14,6 +14,7 @@
 #include "sim/recording/pool_options.h"
 #include "sim/recording/torch_inference.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -206,10 +207,9 @@ absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trac
 
 absl::StatusOr<OpenedFile> StudyFile(const std::shared_ptr<const Trace>& trace,
                                      const SettingsRequest& request, size_t threads) {
-  absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, request, threads);
-  if (!studied.ok()) return studied.status();
-  std::shared_ptr<const Trace> explained = studied->trace;
-  return OpenedFile{std::move(explained), *std::move(studied)};
+  ASSIGN_OR_RETURN(StudiedTrace studied, StudyTrace(trace, request, threads));
+  std::shared_ptr<const Trace> explained = studied.trace;
+  return OpenedFile{std::move(explained), std::move(studied)};
 }
 
 }  // namespace memreplay

@@ -8,6 +8,7 @@
 #include "sim/observe/moments.h"
 #include "sim/recording/start_state.h"
 #include "sim/workload/reserved_peak.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 namespace {
@@ -105,14 +106,13 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
   // Every replay has the first three; the rest are added only if requested.
   ObserversTogether always(usage, moments, calls);
   ObserverList all = {&always, options.fragmentation ? &fragmentation : nullptr, extra};
-  absl::StatusOr<ReplayResult> replay = all.size() == 1 ? Replay(plan, device, always, options.run)
-                                                        : Replay(plan, device, all, options.run);
-  if (!replay.ok()) return replay.status();
+  ASSIGN_OR_RETURN(ReplayResult replay, all.size() == 1 ? Replay(plan, device, always, options.run)
+                                                        : Replay(plan, device, all, options.run));
 
-  result.run = std::move(replay->run);
-  result.statistics = replay->statistics;
-  result.segments = std::move(replay->segments);
-  result.rules = replay->rules;
+  result.run = std::move(replay.run);
+  result.statistics = replay.statistics;
+  result.segments = std::move(replay.segments);
+  result.rules = replay.rules;
   result.events = usage.events();
   result.peak = usage.peak();
   for (size_t kind = 0; kind < kUsageKinds; ++kind) {

@@ -1,6 +1,7 @@
 #include "sim/whatif/look_back.h"
 
 #include "sim/study/what_if.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 
@@ -18,11 +19,10 @@ absl::StatusOr<LookBack> LookBackOn(const Study& study) {
     told.peak = usage.peak();
   };
   if (schedule.is_program()) {
-    const absl::StatusOr<WhatIfResult> result =
-        ReplayWhatIf(schedule, study.settings(), &observers);
-    if (!result.ok()) return result.status();
+    ASSIGN_OR_RETURN(const WhatIfResult result,
+                     ReplayWhatIf(schedule, study.settings(), &observers));
     tell();
-    told.exact_until = result->events;
+    told.exact_until = result.events;
     return told;
   }
   const ExactReplayResult result = study.WatchExactly(&observers);

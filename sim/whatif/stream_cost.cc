@@ -5,6 +5,7 @@
 
 #include "sim/study/what_if.h"
 #include "sim/whatif/one_stream.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 namespace {
@@ -39,18 +40,15 @@ absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplayS
   const auto peak = [&](Intervention* intervention) -> absl::StatusOr<Bytes> {
     WhatIfOptions options;
     options.run.intervention = intervention;
-    const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, unlimited, nullptr, options);
-    if (!run.ok()) return run.status();
-    return run->peak.reserved();
+    ASSIGN_OR_RETURN(const WhatIfResult run, ReplayWhatIf(schedule, unlimited, nullptr, options));
+    return run.peak.reserved();
   };
   StreamCost cost;
-  const absl::StatusOr<Bytes> as_is = peak(nullptr);
-  if (!as_is.ok()) return as_is.status();
-  cost.peak_reserved = *as_is;
+  ASSIGN_OR_RETURN(const Bytes as_is, peak(nullptr));
+  cost.peak_reserved = as_is;
   OneStream one_stream(schedule);
-  const absl::StatusOr<Bytes> one = peak(&one_stream);
-  if (!one.ok()) return one.status();
-  cost.peak_reserved_one_stream = *one;
+  ASSIGN_OR_RETURN(const Bytes one, peak(&one_stream));
+  cost.peak_reserved_one_stream = one;
 
   std::vector<std::pair<Bytes, uint32_t>> asked(schedule.stream_count());
   for (uint32_t stream = 0; stream < asked.size(); ++stream) asked[stream].second = stream;
@@ -64,9 +62,8 @@ absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplayS
   cost.main_stream = asked.front().second;
   for (size_t i = 1; i < asked.size() && i <= kMaxMerged; ++i) {
     MergeStream merge(schedule, asked[i].second, cost.main_stream);
-    const absl::StatusOr<Bytes> merged = peak(&merge);
-    if (!merged.ok()) return merged.status();
-    cost.merged.push_back({asked[i].second, *merged});
+    ASSIGN_OR_RETURN(const Bytes merged, peak(&merge));
+    cost.merged.push_back({asked[i].second, merged});
   }
   return cost;
 }

@@ -6,6 +6,7 @@
 
 #include "trace/bytes/decoder.h"
 #include "trace/bytes/raw_input.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -23,9 +24,8 @@ ByteSource::~ByteSource() = default;
 
 absl::StatusOr<std::unique_ptr<ByteSource>> ByteSource::Open(const std::string& path,
                                                              const Limits& limits) {
-  absl::StatusOr<std::unique_ptr<internal::RawInput>> raw = internal::RawInput::Open(path);
-  if (!raw.ok()) return raw.status();
-  absl::StatusOr<std::unique_ptr<ByteSource>> source = Start(*std::move(raw), limits);
+  ASSIGN_OR_RETURN(std::unique_ptr<internal::RawInput> raw, internal::RawInput::Open(path));
+  absl::StatusOr<std::unique_ptr<ByteSource>> source = Start(std::move(raw), limits);
   if (source.ok()) return source;
   return Within(path, source.status());
 }
@@ -38,23 +38,22 @@ absl::StatusOr<std::unique_ptr<ByteSource>> ByteSource::FromBytes(std::string by
 absl::StatusOr<std::unique_ptr<ByteSource>> ByteSource::Start(
     std::unique_ptr<internal::RawInput> raw, const Limits& limits) {
   std::unique_ptr<ByteSource> source(new ByteSource(std::move(raw), limits));
-  const absl::StatusOr<std::string_view> head = source->raw_->Peek();
-  if (!head.ok()) return head.status();
-  if (head->empty()) return absl::InvalidArgumentError("is empty");
-  if (head->starts_with(kGzipMagic)) {
+  ASSIGN_OR_RETURN(const std::string_view head, source->raw_->Peek());
+  if (head.empty()) return absl::InvalidArgumentError("is empty");
+  if (head.starts_with(kGzipMagic)) {
     source->encoding_ = Encoding::kGzip;
     source->decoder_ = internal::NewGzipDecoder();
-  } else if (head->starts_with(kZstdMagic)) {
+  } else if (head.starts_with(kZstdMagic)) {
     source->encoding_ = Encoding::kZstd;
     source->decoder_ = internal::NewZstdDecoder();
   } else if (source->raw_->is_whole()) {
-    if (head->size() > limits.max_bytes) {
+    if (head.size() > limits.max_bytes) {
       return absl::ResourceExhaustedError(
-          StrCat("has ", head->size(), " bytes; at most ", limits.max_bytes, " are accepted"));
+          StrCat("has ", head.size(), " bytes; at most ", limits.max_bytes, " are accepted"));
     }
-    source->begin_ = head->data();
-    source->end_ = head->data() + head->size();
-    source->loaded_ = head->size();
+    source->begin_ = head.data();
+    source->end_ = head.data() + head.size();
+    source->loaded_ = head.size();
     source->ended_ = true;
   }
   return source;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay::internal {
@@ -23,11 +24,10 @@ absl::Status Truncated(const char* what, const RawInput& input) {
 // Skips zero padding after a complete member; returns true if another member follows.
 absl::StatusOr<bool> MoreFollows(RawInput& input) {
   for (;;) {
-    absl::StatusOr<std::string_view> chunk = input.Peek();
-    if (!chunk.ok()) return chunk.status();
-    if (chunk->empty()) return false;
-    const size_t zeros = std::min(chunk->find_first_not_of('\0'), chunk->size());
-    const bool all_zero = zeros == chunk->size();
+    ASSIGN_OR_RETURN(std::string_view chunk, input.Peek());
+    if (chunk.empty()) return false;
+    const size_t zeros = std::min(chunk.find_first_not_of('\0'), chunk.size());
+    const bool all_zero = zeros == chunk.size();
     input.Skip(zeros);
     if (!all_zero) return true;
   }
@@ -47,17 +47,15 @@ class GzipDecoder : public Decoder {
     z_.avail_out = static_cast<uInt>(capacity);
     while (z_.avail_out == capacity) {
       if (between_members_) {
-        const absl::StatusOr<bool> more = MoreFollows(input);
-        if (!more.ok()) return more.status();
-        if (!*more) return 0;
+        ASSIGN_OR_RETURN(const bool more, MoreFollows(input));
+        if (!more) return 0;
         inflateReset(&z_);
         between_members_ = false;
       }
-      absl::StatusOr<std::string_view> chunk = input.Peek();
-      if (!chunk.ok()) return chunk.status();
-      if (chunk->empty()) return Truncated("gzip", input);
-      const size_t given = std::min<size_t>(chunk->size(), 1u << 30);
-      z_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(chunk->data()));
+      ASSIGN_OR_RETURN(std::string_view chunk, input.Peek());
+      if (chunk.empty()) return Truncated("gzip", input);
+      const size_t given = std::min<size_t>(chunk.size(), 1u << 30);
+      z_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(chunk.data()));
       z_.avail_in = static_cast<uInt>(given);
       const int result = inflate(&z_, Z_NO_FLUSH);
       input.Skip(given - z_.avail_in);
@@ -87,20 +85,18 @@ class ZstdDecoder : public Decoder {
     ZSTD_outBuffer target = {out, capacity, 0};
     while (target.pos == 0) {
       if (between_frames_) {
-        const absl::StatusOr<bool> more = MoreFollows(input);
-        if (!more.ok()) return more.status();
-        if (!*more) return 0;
+        ASSIGN_OR_RETURN(const bool more, MoreFollows(input));
+        if (!more) return 0;
         between_frames_ = false;
       }
-      absl::StatusOr<std::string_view> chunk = input.Peek();
-      if (!chunk.ok()) return chunk.status();
-      ZSTD_inBuffer source = {chunk->data(), chunk->size(), 0};
+      ASSIGN_OR_RETURN(std::string_view chunk, input.Peek());
+      ZSTD_inBuffer source = {chunk.data(), chunk.size(), 0};
       const size_t result = ZSTD_decompressStream(stream_, &target, &source);
       input.Skip(source.pos);
       if (ZSTD_isError(result)) return Damaged("zstd", input, ZSTD_getErrorName(result));
       if (result == 0) {
         between_frames_ = true;
-      } else if (chunk->empty() && target.pos == 0) {
+      } else if (chunk.empty() && target.pos == 0) {
         return Truncated("zstd", input);
       }
     }

@@ -12,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "trace/bytes/json_scanner.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -36,7 +37,7 @@ class JsonReader {
   };
 
   absl::Status Error(std::string_view expected) {
-    if (!source_.status().ok()) return source_.status();
+    RETURN_IF_ERROR(source_.status());
     const std::string_view found = source_.Peek(16).substr(0, 16);
     return absl::InvalidArgumentError(
         StrCat("byte ", source_.position(), ": expected ", expected, ", found ",
@@ -171,8 +172,7 @@ absl::Status JsonReader::ReadScalar(char first) {
 // Reads a key and its colon.
 absl::Status JsonReader::ReadKey() {
   if (Next() != '"') return Error("a key in quotes");
-  const absl::Status status = ReadString();
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ReadString());
   if (Next() != ':') return Error("':'");
   source_.Skip(1);
   return absl::OkStatus();
@@ -188,8 +188,7 @@ absl::Status JsonReader::Close() {
       heap_.NewObject(open.is_object ? ValueHeap::Type::kDict : ValueHeap::Type::kList, position);
   const absl::Span<Value> items = absl::MakeSpan(stack_).subspan(open.first);
   if (open.is_object) {
-    const absl::Status status = reducer_.AddItems(heap_, &object, items, position);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(reducer_.AddItems(heap_, &object, items, position));
   } else {
     heap_.Extend(object, items, position);
   }
@@ -244,7 +243,7 @@ absl::StatusOr<Value> JsonReader::Run() {
     if (complete) break;
   }
   if (Next() != 0) return Error("the end of the text");
-  if (!source_.status().ok()) return source_.status();
+  RETURN_IF_ERROR(source_.status());
   return stack_.back();
 }
 

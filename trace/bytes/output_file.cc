@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -125,7 +126,7 @@ absl::Status CheckOutputs(const std::vector<std::string>& paths,
                           const std::vector<std::string>& inputs) {
   std::map<std::string, const std::string*> places;
   for (const std::string& path : paths) {
-    if (const absl::Status status = CheckOutput(path, inputs); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckOutput(path, inputs));
     const auto [other, is_new] = places.emplace(PlaceOf(path), &path);
     if (is_new || other->first.empty()) continue;
     return absl::InvalidArgumentError(
@@ -176,7 +177,7 @@ std::string FileName(std::string_view stem, std::string_view ending) {
 
 absl::StatusOr<OutputFile> OutputFile::Open(const std::string& path,
                                             const std::vector<std::string>& inputs) {
-  if (const absl::Status status = CheckOutputs({path}, inputs); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckOutputs({path}, inputs));
   if (IsStandardOutput(path)) return OutputFile(Kind::kStandardOutput, "standard output");
   struct stat old;
   const bool is_there = stat(path.c_str(), &old) == 0;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "trace/bytes/pickle_opcodes.h"
 #include "trace/bytes/pickle_rows.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -52,7 +53,7 @@ class Machine {
     return absl::InvalidArgumentError(StrCat("byte ", opcode_offset_, ": ", what));
   }
   absl::Status Truncated() const {
-    if (!source_.status().ok()) return source_.status();
+    RETURN_IF_ERROR(source_.status());
     return Error(StrCat("the pickle ends after ", base_ + static_cast<uint64_t>(end_ - window_),
                         " bytes, within or after this ", PickleOpName(opcode_),
                         "; expected more up to a STOP"));
@@ -109,8 +110,7 @@ absl::Status Machine::Collect(ValueHeap::Type type, size_t mark) {
   const absl::Span<Value> items = absl::MakeSpan(stack_).subspan(mark);
   if (type == ValueHeap::Type::kDict) {
     if (items.size() % 2 != 0) return Error("DICT with a key that has no value");
-    const absl::Status added = reducer_.AddItems(heap_, &object, items, opcode_offset_);
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(reducer_.AddItems(heap_, &object, items, opcode_offset_));
   } else {
     heap_.Extend(object, items, opcode_offset_);
   }
@@ -125,8 +125,7 @@ absl::Status Machine::AddToDict(size_t mark) {
   if (pairs.size() % 2 != 0) {
     return Error(StrCat(PickleOpName(opcode_), " with a key that has no value"));
   }
-  const absl::Status added = reducer_.AddItems(heap_, &stack_[mark - 1], pairs, opcode_offset_);
-  if (!added.ok()) return added;
+  RETURN_IF_ERROR(reducer_.AddItems(heap_, &stack_[mark - 1], pairs, opcode_offset_));
   stack_.resize(mark);
   return absl::OkStatus();
 }
@@ -167,8 +166,7 @@ absl::Status Machine::ReadLength(size_t length_bytes, uint64_t* length) {
 
 absl::Status Machine::PushString(size_t length_bytes) {
   uint64_t length;
-  const absl::Status status = ReadLength(length_bytes, &length);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ReadLength(length_bytes, &length));
   if (length > kMaxPickleString) {
     return Error(
         StrCat("a string of ", length, " bytes; at most ", kMaxPickleString, " are accepted"));
@@ -181,8 +179,7 @@ absl::Status Machine::PushString(size_t length_bytes) {
 
 absl::Status Machine::PushOpaque(size_t length_bytes) {
   uint64_t length;
-  const absl::Status status = ReadLength(length_bytes, &length);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ReadLength(length_bytes, &length));
   while (length > 0) {
     const size_t step = std::min<uint64_t>(length, kSkipChunk);
     if (!Have(step)) return Truncated();
@@ -196,8 +193,7 @@ absl::Status Machine::PushOpaque(size_t length_bytes) {
 // Pushes a little-endian two's complement integer of any length; exact up to 64 bits.
 absl::Status Machine::PushLong(size_t length_bytes) {
   uint64_t length;
-  const absl::Status status = ReadLength(length_bytes, &length);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(ReadLength(length_bytes, &length));
   if (length > kSkipChunk) return Error(StrCat("an integer of ", length, " bytes"));
   if (!Have(length)) return Truncated();
   uint64_t bits = 0;

@@ -12,6 +12,7 @@
 #include "trace/formats/protobuf/protobuf_format.h"
 #include "trace/formats/torch/torch_snapshot_reader.h"
 #include "trace/program/program_reader.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -125,9 +126,8 @@ void CheckSegments(Trace& trace) {
 }  // namespace
 
 absl::StatusOr<Trace> OpenTrace(const std::string& path) {
-  absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
-  if (!source.ok()) return source.status();
-  return OpenTrace(**source, path);
+  ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> source, ByteSource::Open(path));
+  return OpenTrace(*source, path);
 }
 
 absl::StatusOr<Trace> OpenTrace(ByteSource& source, const std::string& path) {

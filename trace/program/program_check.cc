@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "trace/program/program_expander.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay::program {
@@ -17,7 +18,7 @@ class Checker {
   absl::StatusOr<proto::ProgramCheck> Check() {
     Event event;
     while (expander_.Next(&event)) OnEvent(event);
-    if (!expander_.status().ok()) return expander_.status();
+    RETURN_IF_ERROR(expander_.status());
     check_.set_events(expander_.events());
     for (size_t kind = 0; kind < std::size(by_kind_); ++kind) {
       if (by_kind_[kind] == 0) continue;

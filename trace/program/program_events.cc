@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "trace/value/check.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay::program {
 namespace {
@@ -31,7 +32,7 @@ class ProgramCursor final : public EventSource::Cursor {
 
 absl::StatusOr<std::shared_ptr<const ProgramEvents>> ProgramEvents::Make(ProgramCode code) {
   std::shared_ptr<ProgramEvents> events(new ProgramEvents(std::move(code)));
-  if (const absl::Status expanded = events->Expand(); !expanded.ok()) return expanded;
+  RETURN_IF_ERROR(events->Expand());
   return events;
 }
 
@@ -52,7 +53,7 @@ absl::Status ProgramEvents::Expand() {
       for (const auto& start : starts_) bytes += start->expander.bytes();
     }
   } while (expander.Next(&event) && ++size_ > 0);
-  if (!expander.status().ok()) return expander.status();
+  RETURN_IF_ERROR(expander.status());
   allocation_count_ = expander.allocations();
   expander.VisitLive([this](const ProgramExpander::Live& live) {
     leaks_.push_back({live.event, live.handle});

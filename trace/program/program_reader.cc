@@ -7,6 +7,7 @@
 #include "trace/bytes/json_scanner.h"
 #include "trace/program/program_events.h"
 #include "trace/program/program_expander.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
 
@@ -27,9 +28,8 @@ bool Take(std::string_view token, std::string_view* text) {
 }
 
 absl::StatusOr<Trace> Read(ByteSource& source) {
-  absl::StatusOr<program::ProgramCode> code = program::ReadProgramCode(source, {});
-  if (!code.ok()) return code.status();
-  return program::ExpandProgram(*std::move(code));
+  ASSIGN_OR_RETURN(program::ProgramCode code, program::ReadProgramCode(source, {}));
+  return program::ExpandProgram(std::move(code));
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ namespace program {
 
 absl::StatusOr<ProgramCode> ReadProgramCode(ByteSource& source, const CompileOptions& options) {
   const std::string_view text = source.Peek(kMaxProgram + 1);
-  if (!source.status().ok()) return source.status();
+  RETURN_IF_ERROR(source.status());
   if (text.size() > kMaxProgram) {
     return absl::InvalidArgumentError(
         StrCat("byte ", kMaxProgram, ": expected the end of the schedule, found more"));
@@ -66,9 +66,8 @@ absl::StatusOr<ProgramCode> ReadProgramCode(ByteSource& source, const CompileOpt
   if (!is_json && !LooksLikeProgramText(text.substr(0, kHead))) {
     return absl::InvalidArgumentError("expected a schedule that begins with its format");
   }
-  absl::StatusOr<ProgramText> parsed = is_json ? ParseProgramJson(text) : ParseProgramText(text);
-  if (!parsed.ok()) return parsed.status();
-  absl::StatusOr<ProgramCode> code = CompileProgram(*parsed, options);
+  ASSIGN_OR_RETURN(ProgramText parsed, is_json ? ParseProgramJson(text) : ParseProgramText(text));
+  absl::StatusOr<ProgramCode> code = CompileProgram(parsed, options);
   if (code.ok()) code->format = std::string(is_json ? kJsonFormat : kTextFormat);
   return code;
 }
@@ -95,31 +94,28 @@ absl::StatusOr<Trace> ExpandProgram(ProgramCode code, uint64_t most_kept) {
       event.id = kNoAllocation;  // a file does not contain it
       builder.Add(0, event);
     }
-    if (!expander.status().ok()) return expander.status();
+    RETURN_IF_ERROR(expander.status());
     if (!more) return std::move(builder).Finish();
   }
   builder.Device(0).events.clear();
   Trace long_trace = std::move(builder).Finish();
-  const absl::StatusOr<std::shared_ptr<const ProgramEvents>> events =
-      ProgramEvents::Make(std::move(code));
-  if (!events.ok()) return events.status();
-  (*events)->AddTexts(&long_trace.strings, &long_trace.stacks);
-  long_trace.devices[0].events = EventList(*events);
+  ASSIGN_OR_RETURN(const std::shared_ptr<const ProgramEvents> events,
+                   ProgramEvents::Make(std::move(code)));
+  events->AddTexts(&long_trace.strings, &long_trace.stacks);
+  long_trace.devices[0].events = EventList(events);
   return long_trace;
 }
 
 absl::StatusOr<ProgramCode> OpenProgramCode(const std::string& path,
                                             const CompileOptions& options) {
-  const absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
-  if (!source.ok()) return source.status();
-  absl::StatusOr<ProgramCode> code = ReadProgramCode(**source, options);
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, ByteSource::Open(path));
+  absl::StatusOr<ProgramCode> code = ReadProgramCode(*source, options);
   return code.ok() ? std::move(code) : Within(path, code.status());
 }
 
 absl::StatusOr<Trace> OpenProgram(const std::string& path, const CompileOptions& options) {
-  absl::StatusOr<ProgramCode> code = OpenProgramCode(path, options);
-  if (!code.ok()) return code.status();
-  absl::StatusOr<Trace> trace = ExpandProgram(*std::move(code));
+  ASSIGN_OR_RETURN(ProgramCode code, OpenProgramCode(path, options));
+  absl::StatusOr<Trace> trace = ExpandProgram(std::move(code));
   return trace.ok() ? std::move(trace) : Within(path, trace.status());
 }
 

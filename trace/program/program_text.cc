@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/utf8.h"
 
@@ -57,11 +58,10 @@ absl::Status CheckUtf8(const google::protobuf::Message& message,
     for (int i = 0; i < count; ++i) {
       const int index = field->is_repeated() ? i : -1;
       if (field->cpp_type() == Field::CPPTYPE_MESSAGE) {
-        const absl::Status inside =
+        RETURN_IF_ERROR(
             CheckUtf8(index < 0 ? values.GetMessage(message, field)
                                 : values.GetRepeatedMessage(message, field, index),
-                      places == nullptr ? nullptr : places->GetTreeForNested(field, index));
-        if (!inside.ok()) return inside;
+                      places == nullptr ? nullptr : places->GetTreeForNested(field, index)));
       } else if (field->cpp_type() == Field::CPPTYPE_STRING) {
         const std::string text = index < 0 ? values.GetString(message, field)
                                            : values.GetRepeatedString(message, field, index);
@@ -100,9 +100,7 @@ absl::StatusOr<ProgramText> ParseProgramText(std::string_view text) {
     return absl::InvalidArgumentError(error.text().empty() ? "not a text proto of a ScheduleProgram"
                                                            : OneLine(error.text()));
   }
-  if (const absl::Status utf8 = CheckUtf8(result.program, result.places.get()); !utf8.ok()) {
-    return utf8;
-  }
+  RETURN_IF_ERROR(CheckUtf8(result.program, result.places.get()));
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -174,7 +175,7 @@ absl::Status CheckTrace(const Trace& trace) {
         (i > 0 && trace.devices[i - 1].device >= trace.devices[i].device)) {
       return Wrong("devices are not ascending from 0");
     }
-    if (absl::Status status = CheckDevice(trace, trace.devices[i]); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckDevice(trace, trace.devices[i]));
   }
   return absl::OkStatus();
 }

@@ -11,6 +11,7 @@
 #include "trace/formats/flat/flat_records.h"
 #include "trace/formats/flat/flat_tables.h"
 #include "trace/formats/flat/json_record.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
 
@@ -55,7 +56,7 @@ class FlatJsonlReader {
       if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
       if (!record_.Scan(line, begin, number) || !Record()) return record_.TakeError();
     }
-    if (!source_.status().ok()) return source_.status();
+    RETURN_IF_ERROR(source_.status());
     return std::move(builder_).Finish();
   }
 

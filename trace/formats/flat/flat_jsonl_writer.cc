@@ -7,6 +7,7 @@
 #include "trace/bytes/json_scanner.h"
 #include "trace/formats/flat/flat_records.h"
 #include "trace/value/layout_fields.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
 
@@ -30,8 +31,8 @@ class FlatJsonlWriter {
   }
 
   absl::Status Write() {
-    if (absl::Status status = CheckTrace(trace_); !status.ok()) return status;
-    if (absl::Status status = Header(); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckTrace(trace_));
+    RETURN_IF_ERROR(Header());
     for (const DeviceTrace& device : trace_.devices) {
       if (device.has_final_state || device.events.empty()) {
         StrAppend(&out_, "{\"k\":\"dev\"");
@@ -154,7 +155,7 @@ absl::Status FlatJsonlWriter::Header() {
     StrAppend(&out_, ",\"completion\":\"explicit\"");
   }
   if (!trace_.program_header.empty()) {
-    if (absl::Status status = ProgramHeader(); !status.ok()) return status;
+    RETURN_IF_ERROR(ProgramHeader());
   }
   // Handles ascend, so the last one reveals whether they are 0, 1, 2 ...
   if (streams.size() > 65536 ||

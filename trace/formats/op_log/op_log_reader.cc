@@ -3,6 +3,7 @@
 #include <charconv>
 #include <string>
 
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
 
@@ -82,7 +83,7 @@ absl::StatusOr<Trace> ReadOpLog(ByteSource& source) {
     event.size = Bytes(size);
     builder.Add(0, event);
   }
-  if (!source.status().ok()) return source.status();
+  RETURN_IF_ERROR(source.status());
   return std::move(builder).Finish();
 }
 

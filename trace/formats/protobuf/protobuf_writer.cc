@@ -5,6 +5,7 @@
 #include "trace/formats/protobuf/file_kinds.h"
 #include "trace/formats/protobuf/protobuf_format.h"
 #include "trace/value/layout_fields.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
 
@@ -20,7 +21,7 @@ class ProtobufWriter {
   ProtobufWriter(const Trace& trace, ByteSink& sink) : trace_(trace), output_(sink) {}
 
   absl::Status Write() {
-    if (absl::Status status = CheckTrace(trace_); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckTrace(trace_));
     output_.text().append(kProtobufMagic);
     for (int i = 0; i < 4; ++i) {
       output_.text().push_back(static_cast<char>(kProtobufVersion >> (8 * i)));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -58,7 +59,7 @@ absl::Status SnapshotAssembly::CheckList(Value* slot, Value holder, std::string_
 
 absl::Status SnapshotAssembly::TakeList(Value* slot, Value holder, std::string_view what,
                                         absl::Span<Value>* items) {
-  if (absl::Status status = CheckList(slot, holder, what); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckList(slot, holder, what));
   *items = heap_.items(*slot);
   return absl::OkStatus();
 }
@@ -72,7 +73,7 @@ absl::Status SnapshotAssembly::Run(Value root) {
   }
   if (heap_.type(root) != Type::kDict) {
     Value list = root;
-    if (absl::Status status = TakeSegments(&list, root); !status.ok()) return status;
+    RETURN_IF_ERROR(TakeSegments(&list, root));
   } else {
     Value* const traces = heap_.Find(root, "device_traces");
     Value* const segments = heap_.Find(root, "segments");
@@ -129,13 +130,10 @@ absl::Status SnapshotAssembly::Run(Value root) {
 absl::Status SnapshotAssembly::TakeTraces(Value* slot, Value holder) {
   trace_->layout.has_device_traces = true;
   absl::Span<Value> traces;
-  if (absl::Status status = TakeList(slot, holder, "device_traces", &traces); !status.ok()) {
-    return status;
-  }
+  RETURN_IF_ERROR(TakeList(slot, holder, "device_traces", &traces));
   std::vector<std::pair<int, ValueHeap::View>> filled;  // device, entries
   for (size_t i = 0; i < traces.size(); ++i) {
-    const absl::Status status = CheckList(&traces[i], holder, "a trace of device_traces");
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(CheckList(&traces[i], holder, "a trace of device_traces"));
     const ValueHeap::View entries = heap_.view(traces[i]);
     if (entries.size() == 0) continue;
     if (i > kMaxDevice) return absl::InvalidArgumentError("more than 1024 devices");
@@ -144,9 +142,7 @@ absl::Status SnapshotAssembly::TakeTraces(Value* slot, Value holder) {
   for (const auto& [device, entries] : filled) {
     // Only a single trace may take the records; entries that several traces list are the events of
     // several devices.
-    if (absl::Status status = TakeTrace(entries, device, filled.size() == 1); !status.ok()) {
-      return status;
-    }
+    RETURN_IF_ERROR(TakeTrace(entries, device, filled.size() == 1));
   }
   return absl::OkStatus();
 }
@@ -217,8 +213,7 @@ absl::Status SnapshotAssembly::TakeTrace(const ValueHeap::View& entries, int num
     Event event = store[entry.index()];
     note_time(event);
     if (!IsComplete(event)) {
-      const absl::Status status = CheckEvent(event, entry.index(), i, number);
-      if (!status.ok()) return status;
+      RETURN_IF_ERROR(CheckEvent(event, entry.index(), i, number));
       if ((event.scratch & Records::kUnknownAction) != 0) {
         trace_->diagnostics.Add(DiagnosticKind::kUnsupportedAction, kept,
                                 StrCat("action '", trace_->strings[event.id], "'"));
@@ -328,8 +323,7 @@ absl::Status SnapshotAssembly::TakeSegment(Value* slot) {
   segment.stream = StreamHandle(stream);
   segment.pool_id = trace_->pools[pool];
   records_.NoteStream(stream);
-  const absl::Status status = TakeBlocks(blocks, dict, &segment);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(TakeBlocks(blocks, dict, &segment));
   CheckSums(segment, allocated, active);
   devices_[static_cast<int>(device)].final_state.push_back(std::move(segment));
   ++segment_count_;
@@ -338,8 +332,7 @@ absl::Status SnapshotAssembly::TakeSegment(Value* slot) {
 
 absl::Status SnapshotAssembly::TakeBlocks(Value* slot, Value holder, SegmentInfo* segment) {
   absl::Span<Value> items;
-  absl::Status status = TakeList(slot, holder, "'blocks' of a segment", &items);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(TakeList(slot, holder, "'blocks' of a segment", &items));
   segment->blocks.reserve(items.size());
   Address next = segment->address;
   uint64_t without_address = 0;
@@ -470,7 +463,7 @@ absl::Status SnapshotAssembly::TakeRoundup(Value dict, RecordedSettings* setting
     return absl::InvalidArgumentError(StrCat("expected a dict, found ", heap_.Describe(dict)));
   }
   const absl::Span<Value> items = heap_.items(dict);
-  if (absl::Status status = Spend(items.size()); !status.ok()) return status;
+  RETURN_IF_ERROR(Spend(items.size()));
   for (size_t i = 0; i < items.size(); i += 2) {
     uint64_t megabytes = 0, divisions = 0;
     if (!items[i].is(Kind::kString) ||
@@ -478,8 +471,7 @@ absl::Status SnapshotAssembly::TakeRoundup(Value dict, RecordedSettings* setting
       return absl::InvalidArgumentError(
           StrCat("expected megabytes as a key, found ", heap_.Describe(items[i])));
     }
-    const absl::Status status = records_.TakeInteger(items[i + 1], &divisions);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(records_.TakeInteger(items[i + 1], &divisions));
     settings->roundup_power2_divisions.emplace_back(megabytes, divisions);
   }
   return absl::OkStatus();
@@ -488,8 +480,7 @@ absl::Status SnapshotAssembly::TakeRoundup(Value dict, RecordedSettings* setting
 absl::Status SnapshotAssembly::TakeAnnotations(Value* slot, Value holder) {
   trace_->layout.has_external_annotations = true;
   absl::Span<Value> items;
-  absl::Status status = TakeList(slot, holder, "external_annotations", &items);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(TakeList(slot, holder, "external_annotations", &items));
   for (size_t i = 0; i < items.size(); ++i) {
     const Value item = heap_.Resolve(items[i]);
     if (!item.is_record(Records::kAnnotation)) {
@@ -574,8 +565,8 @@ absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
     return status.ok() ? status : At(Place(dict, StrCat("'", key, "' of the notes")), status);
   };
   uint64_t device = 0, end = 0;
-  if (absl::Status status = integer("device", &device); !status.ok()) return status;
-  if (absl::Status status = integer("end", &end); !status.ok()) return status;
+  RETURN_IF_ERROR(integer("device", &device));
+  RETURN_IF_ERROR(integer("end", &end));
   enum { kKinds, kPlaces, kNames, kAddresses, kColumns };
   constexpr std::string_view kKeys[kColumns] = {"kind", "place", "name", "address"};
   absl::Span<const Value> columns[kColumns];
@@ -594,7 +585,7 @@ absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
           StrCat(place(), ": expected ", columns[0].size(), " numbers, found ", columns[i].size()));
     }
   }
-  if (absl::Status status = Spend(columns[0].size()); !status.ok()) return status;
+  RETURN_IF_ERROR(Spend(columns[0].size()));
   const auto found = devices_.find(static_cast<int>(std::min<uint64_t>(device, kMaxDevice + 1)));
   if (found == devices_.end()) return absl::OkStatus();  // nothing was recorded for this device
   DeviceTrace& trace = found->second;

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <limits>
 
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/utf8.h"
 
@@ -84,8 +85,7 @@ absl::Status SnapshotRecords::AddItems(ValueHeap& heap, Value* target, absl::Spa
   heap.Replace(*target, record);
   *target = record;
   if (!earlier.empty()) {
-    const absl::Status status = SetFields(record, absl::MakeSpan(earlier), position);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(SetFields(record, absl::MakeSpan(earlier), position));
   }
   return SetFields(record, pairs, position);
 }
@@ -425,9 +425,8 @@ absl::Status SnapshotRecords::TakeStack(Value* slot, uint32_t* stack) {
   for (size_t i = 0; i < items.size(); ++i) {
     if (items[i].is_record(kFrame)) {
       frames_[i] = items[i].index();
-    } else if (absl::Status status = TakeFrame(&items[i], &frames_[i]); !status.ok()) {
-      return status;
-    }
+    } else
+      RETURN_IF_ERROR(TakeFrame(&items[i], &frames_[i]));
   }
   const size_t stacks = trace_->stacks.size();
   *stack = trace_->stacks.InternStack(frames_);
@@ -501,8 +500,7 @@ absl::Status SnapshotRecords::TakeHistory(Value* slot, uint32_t* stack) {
     }
     Value* const frames = heap_.Find(item, "frames");
     if (frames == nullptr) continue;
-    const absl::Status status = TakeStack(frames, stack);
-    if (!status.ok()) return status;
+    RETURN_IF_ERROR(TakeStack(frames, stack));
     break;
   }
   heap_.Release(slot);

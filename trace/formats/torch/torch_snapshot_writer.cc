@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "trace/bytes/pickle_writer.h"
 #include "trace/value/layout_fields.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
 
@@ -33,7 +34,7 @@ class SnapshotWriter {
   }
 
   absl::Status Write(std::vector<std::string>* losses) {
-    if (absl::Status status = CheckTrace(trace_); !status.ok()) return status;
+    RETURN_IF_ERROR(CheckTrace(trace_));
     if (trace_.is_program) {
       return absl::FailedPreconditionError(
           "a schedule cannot be written as a snapshot: expected addresses, found handles (write "
