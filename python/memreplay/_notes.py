@@ -156,6 +156,9 @@ class Notes:
         self._models: Dict[int, Tuple[Any, int]] = {}  # by id: a weak reference, and how many modules it had
         self._known: Dict[Tuple[int, str], int] = {}  # addresses of what usually stays where it is
         self._parameters: Dict[int, Tuple[Any, str]] = {}  # by id: weak references and names
+        # By the id of a module: weak references to it, and to its parameters and buffers by their keys in _known.
+        self._members: Dict[int, Tuple[Any, Dict[Tuple[int, str], Any]]] = {}
+        self._member_hooks: List[Any] = []
         self._module_hooks: List[Any] = []
         self._optimizer_hooks: List[Any] = []
         self._engine: Optional[_Engine] = None
@@ -185,6 +188,7 @@ class Notes:
         self._is_on = True
         self._note_fractions_at_start()
         self._note_pools()
+        self._watch_members()
         if not self._is_compiled:
             hooks = torch.nn.modules.module
             self._module_hooks = [hooks.register_module_forward_pre_hook(self._before_module),
@@ -202,6 +206,11 @@ class Notes:
         self._is_on = False
         self._leave_modules()
         self._leave_functions()
+        for hook in self._member_hooks:
+            hook.remove()
+        if self._member_hooks:
+            gc.callbacks.remove(self._before_collection)
+        self._member_hooks, self._members = [], {}
         for name, setter in self._setters:
             setattr(self.torch._C, name, setter)
         self._setters = []
@@ -548,6 +557,75 @@ class Notes:
                     for tensor in tensors(value, self.torch.Tensor):
                         self._note_if_moved("optimizer_state", (id(parameter), word),
                                             f"{at}.{word}" if at else word, tensor)
+
+    # What is freed before the end, and was never seen to run as it is compiled.
+
+    def _watch_members(self) -> None:
+        hooks = self.torch.nn.modules.module
+        self._member_hooks = [hooks.register_module_parameter_registration_hook(self._see_parameter),
+                              hooks.register_module_buffer_registration_hook(self._see_buffer),
+                              hooks.register_module_module_registration_hook(self._see_child)]
+        gc.callbacks.append(self._before_collection)
+
+    @quietly("which parameters a module has")
+    def _see_parameter(self, module: Any, name: str, parameter: Any) -> None:
+        if parameter is not None:
+            self._members_of(module)[id(parameter), ""] = weakref.ref(parameter)
+
+    @quietly("which buffers a module has")
+    def _see_buffer(self, module: Any, name: str, buffer: Any) -> None:
+        if buffer is not None:
+            self._members_of(module)[id(module), name] = weakref.ref(buffer)
+
+    @quietly("which modules a module has")
+    def _see_child(self, module: Any, name: str, child: Any) -> None:
+        """Sees the modules of a copy, which have registered nothing."""
+        waiting = [child]
+        while waiting:
+            found = waiting.pop()
+            if found is not None and id(found) not in self._members:
+                self._members_of(found).update((key, weakref.ref(each)) for key, _, each in self._owned_by(found))
+                waiting += [each for _, each in entries(found, "_modules")]
+
+    @staticmethod
+    def _owned_by(module: Any) -> List[Tuple[Tuple[int, str], str, Any]]:
+        """Returns the parameters and buffers of a module, with their keys in _known and their kinds."""
+        return [((id(each), ""), "parameter", each) for _, each in entries(module, "_parameters")] + \
+            [((id(module), name), "buffer", each) for name, each in entries(module, "_buffers")]
+
+    def _members_of(self, module: Any) -> Dict[Tuple[int, str], Any]:
+        key = id(module)
+        if key not in self._members:
+            self._members[key] = weakref.ref(module, lambda _: self._see_freed(key)), {}
+        return self._members[key][1]
+
+    @quietly("the parameters and buffers of a module that is freed")
+    def _see_freed(self, module: int) -> None:
+        """Notes where they lie, as the weak references to a module end before it lets go of them."""
+        members = self._members.pop(module)[1]
+        if self._is_compiled and self._ready():
+            found = [(key, reference()) for key, reference in members.items()]
+            self._note_members([(key, "parameter" if key[1] == "" else "buffer", each)
+                                for key, each in found if each is not None])
+            for key in members:
+                self._known.pop(key, None)  # another may get its id and its address
+
+    @quietly("the parameters and buffers of modules before garbage is collected")
+    def _before_collection(self, phase: str, info: Dict[str, int]) -> None:
+        """Notes where they lie before modules in a cycle are freed, to which all weak references end at once."""
+        if phase == "start" and info["generation"] == 2 and self._is_compiled and self._ready():
+            for module in [reference() for reference, _ in list(self._members.values())]:
+                if module is not None:
+                    self._note_members(self._owned_by(module))
+
+    def _note_members(self, members: List[Tuple[Tuple[int, str], str, Any]]) -> None:
+        with self.torch._C.DisableTorchFunction():
+            self._places.clear()
+            for key, kind, tensor in members:
+                noted = len(self._rows)
+                self._note_if_moved(kind, key, self._name_of(tensor) if kind == "parameter" else "", tensor)
+                if len(self._rows) > noted:
+                    self._note_gradient("", tensor)
 
     def _name_of(self, parameter: Any) -> str:
         """Returns the model's name for a parameter; "" if no model has run."""

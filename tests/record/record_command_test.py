@@ -48,6 +48,16 @@ class RecordCommandTest(Case):
                       "for 1,024 tokens\n", text)
         self.assertNotIn("server", self.record("takes.py", "--pieces=1").process["replays"][0])
 
+    def test_what_a_server_frees(self):
+        """Weights and cache have their names although the model was compiled and both are freed before the end."""
+        for words in ([], ["copy"], ["cycle"]):
+            with self.subTest(words=words):
+                text = self.answer([], "served.py", *words)
+                self.assertIn("64.0 MiB caches of keys and values", text)
+                self.assertIn("20.0 MiB parameters", text)  # and buffers
+                self.assertNotIn("unknown", text)
+                self.assertIn("KV cache           64.0 MiB", text)
+
     def test_several_processes_on_one_card(self):
         """Each process is recorded alone; the summary says what they take together."""
         answer = self.answer(["--capacity", "600MiB", "--reserve", "500MiB"], "shares.py")
