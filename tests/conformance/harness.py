@@ -97,7 +97,7 @@ def card():
         sources = [p for p in card_sources() if p.suffix == ".cc" and p.name not in others]
         names = folder / "public_names.cc"  # as the rule public_names of record/card/BUILD.bazel makes it
         make(sys.executable, ROOT / "embed.py", "record/card/public_names.h", names,
-             f"PublicNames={ROOT}/record/card/public_names.txt")
+             f"PublicNames={ROOT}/third_party/cuda/public_names.txt")
         sources.append(names)
         objects = [folder / f"{n}.o" for n in range(len(sources))]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
