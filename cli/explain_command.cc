@@ -100,7 +100,7 @@ absl::StatusOr<int> PrintExplanation(const std::string& source, bool json) {
 absl::StatusOr<int> RunExplain(const CommandLine& line) {
   bool json = false;
   FlagSet flags("explain LOG [flags]", kExplainDescription);
-  flags.AddSwitch("json", &json, "print the answer as JSON: explanation of proto/report.proto");
+  flags.AddSwitch("json", &json, "print the answer as JSON: explanation (proto/explanation.proto)");
   const absl::StatusOr<std::vector<std::string>> logs = flags.Parse(line.args);
   if (!logs.ok()) return Within("explain", logs.status());
   if (flags.help_requested()) return ShowHelp(line, flags);

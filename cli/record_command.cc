@@ -15,10 +15,8 @@
 #include "hardware/cards.h"
 #include "report/ask/process_memory.h"
 #include "report/ask/record.h"
-#include "report/message/explain.h"
 #include "report/message/refusal.h"
 #include "report/text/render_cards.h"
-#include "report/text/render_explanation.h"
 #include "report/text/render_record.h"
 #include "report/words/new_report.h"
 #include "report/words/record_faults.h"
@@ -62,22 +60,6 @@ struct RecordFlags {
   std::optional<std::string> out;
   bool json = false;
 };
-
-// Explains the first error that ended a process because memory ran out; "" if none did.
-std::string ExplanationOf(const proto::RecordReport& report) {
-  for (const proto::RecordedProcess& process : report.processes()) {
-    if (process.refusal().empty() || process.error_text().empty()) continue;
-    const std::string& place = process.error_place();
-    const size_t colon = std::min(place.rfind(':'), place.size());
-    const absl::StatusOr<proto::Report> explained = ExplainText(StrCat(
-        "  File \"", place.substr(0, colon), "\", line ",
-        colon < place.size() ? place.substr(colon + 1) : "0", ", in ", process.error_function(),
-        "\n", process.error_text(), "\n", process.has_card() ? kAssumedOutside : "", kNextSteps));
-    if (!explained.ok()) continue;
-    return StrCat("\n", RenderExplanationText(explained->explanation()));
-  }
-  return "";
-}
 
 // Shows how far the script is, and passes Ctrl-C on to it.
 absl::StatusOr<ScriptRecording> RunAndShow(RecordOptions options) {
@@ -171,11 +153,8 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
   }
   if (!report.ok()) return report.status();
   if (!is_taken) {
-    const absl::Status printed = PrintAnswer(*report, options.json, [&] {
-      Text answer = RenderRecord(*report);
-      answer.text += ExplanationOf(*report);
-      return answer;
-    });
+    const absl::Status printed =
+        PrintAnswer(*report, options.json, [&] { return RenderRecord(*report); });
     if (!printed.ok()) return printed;
   }
   if (report->exit_status() != 0) return report->exit_status();

@@ -15,7 +15,7 @@ _SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF", "PYTORCH_ALLOC
 
 
 class Explanation(types.Explanation):
-    """What ran out, why, and what to do: `Explanation` of proto/report.proto as attributes; str() is for people.
+    """What ran out, why, and what to do: `Explanation` of proto/explanation.proto as attributes; str() is for people.
 
     `verdict` is one of the names in docs/oom.md, `actions` what to do next, in order, each with `kind` and `sentence`;
     `evidence` the sums behind it, with `sentence`, `bytes` and `rounding_bytes`.

@@ -78,21 +78,11 @@ void AddNotes(const Facts& facts, const Sums& sums, const Judgement& judgement,
 
 }  // namespace
 
-absl::StatusOr<proto::Report> Explain(LogScan* scan) {
-  const LogExtract extract = scan->Finish();
-  if (extract.form == nullptr) {
-    return absl::InvalidArgumentError(
-        "expected an error text or a log that says that memory ran out; found none of the known "
-        "forms "
-        "(docs/oom.md lists them)");
-  }
-  const Facts facts = ReadFacts(extract);
+proto::Explanation ExplainFacts(const Facts& facts) {
   const Sums sums = Add(facts);
   const Judgement judgement = Judge(facts, sums);
   const std::vector<Advice> advice = Advise(facts, sums, judgement);
-  proto::Report report = NewReport("explain");
-  report.set_format("message");
-  proto::Explanation& explanation = *report.mutable_explanation();
+  proto::Explanation explanation;
   explanation.set_verdict(judgement.verdict);
   explanation.set_sentence(StrCat(judgement.happened, "; ", advice.front().brief));
   explanation.set_form(std::string(facts.form->name));
@@ -119,6 +109,20 @@ absl::StatusOr<proto::Report> Explain(LogScan* scan) {
     action.set_sentence(one.sentence);
   }
   AddNotes(facts, sums, judgement, &explanation);
+  return explanation;
+}
+
+absl::StatusOr<proto::Report> Explain(LogScan* scan) {
+  const LogExtract extract = scan->Finish();
+  if (extract.form == nullptr) {
+    return absl::InvalidArgumentError(
+        "expected an error text or a log that says that memory ran out; found none of the known "
+        "forms "
+        "(docs/oom.md lists them)");
+  }
+  proto::Report report = NewReport("explain");
+  report.set_format("message");
+  *report.mutable_explanation() = ExplainFacts(ReadFacts(extract));
   return report;
 }
 

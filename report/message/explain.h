@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
+#include "report/message/facts.h"
 #include "report/message/log_scan.h"
 
 namespace memreplay {
@@ -15,6 +16,8 @@ namespace memreplay {
 absl::StatusOr<proto::Report> Explain(LogScan* scan);
 // Does the same for a text in memory.
 absl::StatusOr<proto::Report> ExplainText(std::string_view text);
+// Explains what was read of a failure.
+proto::Explanation ExplainFacts(const Facts& facts);
 
 }  // namespace memreplay
 

@@ -307,9 +307,8 @@ void ReadCardName(std::string_view text, Facts* facts) {
   }
 }
 
-}  // namespace
-
-Facts ReadFacts(const LogExtract& extract) {
+// Returns all facts but those of the frames; `all` is the text that has settings and circumstances.
+Facts ReadAllButFrames(const LogExtract& extract, const std::string& all) {
   Facts facts;
   facts.form = extract.form;
   facts.failures = extract.failures;
@@ -330,10 +329,8 @@ Facts ReadFacts(const LogExtract& extract) {
       if (!facts.gpu.has_value()) ReadGpu(figures, &facts);
     }
   }
-  const std::string all = StrCat(extract.context, "\n", window);
   ReadContextFields(all, &facts);
   ReadConf(all, &facts);
-  ReadTraceback(window, extract.anchor, &facts);
   ReadMemorySummary(window, &facts);
   ReadNvidiaSmi(window, &facts);
   ReadCardName(all, &facts);
@@ -347,6 +344,26 @@ Facts ReadFacts(const LogExtract& extract) {
   facts.circumstances[static_cast<size_t>(Circumstance::kExpandableIsOn)] =
       absl::StrContains(facts.conf, "expandable_segments:True") ||
       absl::StrContains(facts.conf, "expandable_segments:true");
+  return facts;
+}
+
+std::string AllText(const LogExtract& extract) {
+  return StrCat(extract.context, "\n", extract.window);
+}
+
+}  // namespace
+
+Facts ReadFacts(const LogExtract& extract) {
+  Facts facts = ReadAllButFrames(extract, AllText(extract));
+  ReadTraceback(extract.window, extract.anchor, &facts);
+  return facts;
+}
+
+Facts ReadFacts(const LogExtract& extract, const std::vector<SourceFrame>& frames) {
+  std::string all = AllText(extract);
+  for (const SourceFrame& frame : frames) StrAppend(&all, "\n", frame.file, "\n", frame.code);
+  Facts facts = ReadAllButFrames(extract, all);
+  ReadFrames(frames, &facts);
   return facts;
 }
 

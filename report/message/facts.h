@@ -28,7 +28,6 @@ struct SourceFrame {
   int64_t line = 0;
   std::string function;
   std::string code;
-  bool is_innermost = false;  // of the traceback
 };
 
 // What a frame shows directly.
@@ -109,6 +108,8 @@ struct Facts {
 // Reads the facts of a text and nothing else; what it lacks is empty. `extract.form` must not be
 // null.
 Facts ReadFacts(const LogExtract& extract);
+// Does the same for the message of an error whose frames, the innermost last, are known.
+Facts ReadFacts(const LogExtract& extract, const std::vector<SourceFrame>& frames);
 
 // Reads torch.cuda.memory_summary(), the last one in `text`. ReadFacts() calls this and the
 // functions below.
@@ -117,6 +118,8 @@ void ReadMemorySummary(std::string_view text, Facts* facts);
 void ReadNvidiaSmi(std::string_view text, Facts* facts);
 // Reads Python's tracebacks, and IPython's, before `end`.
 void ReadTraceback(std::string_view text, size_t end, Facts* facts);
+// Draws from the frames of an error, the innermost last, what they show.
+void ReadFrames(const std::vector<SourceFrame>& frames, Facts* facts);
 
 }  // namespace memreplay
 

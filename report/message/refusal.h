@@ -9,8 +9,8 @@ namespace memreplay {
 
 // Sets the `refusal` of a report and of its processes: the error about GPU memory that ended a
 // process or, if the script failed without a request of PyTorch's being refused, the line that it
-// printed about that. A server measures memory and ends itself before any request fails. `printed`
-// was fed what the script printed.
+// printed about that; and explains the first such error of a process. A server measures memory and
+// ends itself before any request fails. `printed` was fed what the script printed.
 void AddRefusals(LogScan* printed, proto::RecordReport* report);
 
 }  // namespace memreplay

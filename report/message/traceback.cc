@@ -131,78 +131,79 @@ bool ReadNotebookCode(std::string_view line, SourceFrame* frame) {
 // What one frame shows.
 constexpr struct {
   FrameHint hint;
-  bool (*says)(const SourceFrame& frame);
+  bool (*says)(const SourceFrame& frame, bool is_innermost);
 } kHints[] = {
     {FrameHint::kOptimizerTemporaries,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return HasAny(frame.function, {"_multi_tensor_", "_foreach_"}) ||
               Has(frame.code, "_foreach_");
      }},
     {FrameHint::kOptimizerState,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return HasAny(frame.file, {"torch/optim/", "torch\\optim\\", "deepspeed/ops/adam"}) &&
               Has(frame.code, "zeros_like");
      }},
     {FrameHint::kLoss,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return HasAny(frame.function, {"cross_entropy", "log_softmax", "nll_loss"}) ||
               HasAny(frame.code, {"cross_entropy", "log_softmax", "nll_loss", "CrossEntropyLoss"});
      }},
     {FrameHint::kUpcastLogits,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return Has(frame.code, "logits") &&
               HasAny(frame.code, {".float()", "torch.float32", ".to(dtype=torch.float"});
      }},
     {FrameHint::kEvaluation,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return HasAny(frame.function, {"nested_concat", "evaluation_loop", "prediction_loop",
                                       "torch_pad_and_concatenate"}) ||
               Has(frame.code, "nested_concat");
      }},
     {FrameHint::kAttention,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return Has(frame.function, "eager_attention") ||
               (HasAny(frame.code, {"softmax(", "matmul(", "baddbmm(", "einsum(", "bmm("}) &&
                HasAny(frame.code, {"attn", "attention", "query", "scores", "key_states"})) ||
               (Has(frame.code, "softmax(") && HasAny(frame.function, {"attention", "attn"}));
      }},
-    {FrameHint::kWakeUp, [](const SourceFrame& frame) { return Has(frame.function, "wake_up"); }},
+    {FrameHint::kWakeUp,
+     [](const SourceFrame& frame, bool) { return Has(frame.function, "wake_up"); }},
     {FrameHint::kCacheCat,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return Has(frame.code, "torch.cat(") &&
               HasAny(frame.code, {"key", "cache", "past", "value"});
      }},
     {FrameHint::kConvolution,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return Has(frame.function, "_conv_forward") || HasAny(frame.code, {"F.conv", "torch.conv"});
      }},
     {FrameHint::kLoading,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return HasAny(frame.code, {"torch.load(", "load_state_dict(", "load_checkpoint(",
                                   "from_pretrained(", "load_file("}) ||
               HasAny(frame.function, {"load_state_dict", "load_checkpoint"});
      }},
     {FrameHint::kMoving,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return HasAny(frame.function, {"_apply", "convert"}) ||
               HasAny(frame.code, {".to(device", ".cuda(", ".to('cuda", ".to(\"cuda"});
      }},
     {FrameHint::kPinning,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return Has(frame.function, "pin_memory") ||
               HasAny(frame.code, {"pin_memory", "PinnedMemory"});
      }},
     {FrameHint::kBackward,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool is_innermost) {
        return frame.function == "backward" || Has(frame.code, "run_backward(") ||
-              (frame.is_innermost && CallsBackwardAlone(frame.code));
+              (is_innermost && CallsBackwardAlone(frame.code));
      }},
     {FrameHint::kRecomputing,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return HasAny(frame.file, {"utils/checkpoint.py", "utils\\checkpoint.py"});
      }},
     {FrameHint::kDataParallel,
-     [](const SourceFrame& frame) {
+     [](const SourceFrame& frame, bool) {
        return HasAny(frame.file, {"parallel/data_parallel.py", "parallel\\data_parallel.py"});
      }},
 };
@@ -239,10 +240,14 @@ void ReadTraceback(std::string_view text, size_t end, Facts* facts) {
       ReadNotebookCode(line, &frames.back());
     }
   }
-  if (!frames.empty()) frames.back().is_innermost = true;
+  ReadFrames(frames, facts);
+}
+
+void ReadFrames(const std::vector<SourceFrame>& frames, Facts* facts) {
   for (const SourceFrame& frame : frames) {
     for (const auto& row : kHints) {
-      if (row.says(frame)) facts->hints[static_cast<size_t>(row.hint)] = true;
+      if (row.says(frame, &frame == &frames.back()))
+        facts->hints[static_cast<size_t>(row.hint)] = true;
     }
     if (IsInstalled(frame.file)) continue;
     facts->frame = frame;

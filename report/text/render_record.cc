@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "report/text/render_explanation.h"
 #include "report/words/lines.h"
 #include "report/words/record_faults.h"
 #include "report/words/sizes.h"
@@ -425,6 +426,9 @@ Text RenderRecord(const proto::RecordReport& report) {
   AppendShared(report, &answer);
   answer.AddAll(ProblemLines(report.faults()));
   AppendNextStep(report, &text);
+  if (report.has_explanation()) {
+    StrAppend(&text, "\n", RenderExplanationText(report.explanation()));
+  }
   return answer;
 }
 

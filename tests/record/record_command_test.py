@@ -124,8 +124,12 @@ class RecordCommandTest(Case):
         self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
         self.assertTrue(run.process["replays"][0]["agrees"])
         self.assertEqual(int(run.process["replays"][0]["ooms"]), 1)
+        where = run.answer["explanation"]["frame"]
+        self.assertEqual(where, run.process["error_frames"][-1])
+        self.assertEqual((f"{where['file']}:{where['line']}", "torch.empty(" in where["code"]),
+                         (run.process["error_place"], True))
         answer = self.answer(["--capacity", "104MiB", "--reserve", "24MiB"], "takes.py", "--pieces=2", status=1)
-        self.assertRegex(answer, r"\n  in your code +\S*takes\.py:\d+ in <(listcomp|module)>\n")
+        self.assertRegex(answer, r"\n  in your code +\S*takes\.py:\d+ in <\w+>: \S")
         self.assertIn("\n  1. Use less memory", answer)
         self.assertNotIn("_record_memory_history", answer)  # it is recorded already
 

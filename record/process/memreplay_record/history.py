@@ -25,6 +25,7 @@ from memreplay_record import (
 )
 from memreplay_record._lost import quietly
 
+_MAX_TEXT = 2000  # characters of an error
 _WRITE = signal.SIGRTMAX  # asks a process for its recording, before it is killed
 
 
@@ -148,7 +149,6 @@ class History:
         from memreplay_record import servers
         torch = self.torch
         ended = _ended_by()
-        own = _ending.line_of(ended) if ended is not None else None
         cards = []
         for index in range(torch.cuda.device_count()):
             cards.append({
@@ -163,10 +163,7 @@ class History:
             "rank": int(os.environ.get("RANK", ranks.rank if ranks.largest_group > 1 else -1)),
             "group": ranks.largest_group,
             "seconds": time.time() - self.began,
-            "error": _lost.name_of(type(ended)) if ended is not None else "",
-            "error_text": card.explain(_ending.message_of(ended)[:2000]) if ended is not None else "",
-            "error_place": f"{own[0].co_filename}:{own[1]}" if own is not None else "",
-            "error_function": own[0].co_name if own is not None else "",
+            **(_error_of(ended) if ended is not None else {}),
             "sources": _sources(),
             "visible": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
             "cards": cards,
@@ -198,7 +195,7 @@ def _leave_problem(path, why):
             pass
     try:
         with open(path + ".problem", "w", encoding="utf-8", errors="replace") as file:
-            file.write(why[:2000])
+            file.write(why[:_MAX_TEXT])
     except OSError:  # no folder, no room: the reason is missing, the file may be there
         pass
 
@@ -224,6 +221,19 @@ def _proposals(noted, snapshot):
 def _ended_by():
     """Returns the uncaught exception, or None."""
     return getattr(sys, "last_value", None)
+
+
+def _error_of(error):
+    """Returns what a summary says of the exception that ended the process."""
+    frames_of_it = _ending.frames_of(error)
+    line = _ending.line_of(frames_of_it) or _ending.Frame("", 0, "", "")
+    return {
+        "error": _lost.name_of(type(error)),
+        "error_text": card.explain(_ending.message_of(error, line)[:_MAX_TEXT]),
+        "error_place": f"{line.file}:{line.line}" if line.file else "",
+        "error_function": line.function,
+        "error_frames": [each._asdict() for each in frames_of_it],
+    }
 
 
 def _sources():

@@ -117,6 +117,22 @@ TEST(ReadTraceback, TheInnermostFrameOfTheUser) {
   EXPECT_FALSE(facts[FrameHint::kBackward]);
 }
 
+TEST(ReadFrames, ShowWhatATracebackShows) {
+  const std::string message = "CUDA out of memory. Tried to allocate 1.00 GiB";
+  LogScan scan;
+  scan.Add(message);
+  const Facts facts =
+      ReadFacts(scan.Finish(), {{"/w/train.py", 88, "<module>", "main()"},
+                                {"/w/train.py", 71, "main", "loss.backward()"},
+                                {"/v/site-packages/vllm/engine.py", 5, "step", "x = F.linear(y)"}});
+  ASSERT_TRUE(facts.frame.has_value());
+  EXPECT_EQ(facts.frame->code, "loss.backward()");
+  EXPECT_EQ(facts.script, "/w/train.py");
+  EXPECT_FALSE(facts[FrameHint::kBackward]);
+  EXPECT_TRUE(facts[Circumstance::kVllm]);
+  EXPECT_EQ(facts[Quantity::kTried]->bytes, kGiB);
+}
+
 TEST(ReadTraceback, ALineThatCallsBackwardMayFailInForward) {
   const auto is_backward = [](std::string_view code, std::string_view more) {
     return FactsOf(StrCat(
