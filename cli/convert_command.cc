@@ -13,6 +13,7 @@
 #include "report/run/run_log.h"
 #include "report/run/series.h"
 #include "report/words/sizes.h"
+#include "report/words/text.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/study/what_if.h"

@@ -1,7 +1,6 @@
 #include "cli/flags.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -9,43 +8,10 @@
 #include "absl/strings/str_replace.h"
 #include "cli/guards.h"
 #include "report/words/sizes.h"
+#include "report/words/text.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
-namespace {
-
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({substituted, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-}  // namespace
-
-std::string_view NearestWord(std::string_view word, absl::Span<const std::string_view> candidates) {
-  std::string_view nearest;
-  size_t best = std::min(std::max<size_t>(2, word.size() / 3), word.size() / 2) + 1;
-  for (std::string_view candidate : candidates) {
-    size_t distance = EditDistance(word, candidate);
-    // An abbreviation is near, however short it is.
-    if (word.size() >= 3 && candidate.substr(0, word.size()) == word) distance = 1;
-    if (distance < best) {
-      best = distance;
-      nearest = candidate;
-    }
-  }
-  return nearest;
-}
-
 bool AsksForHelp(absl::Span<const std::string> args) {
   return std::any_of(args.begin(), std::find(args.begin(), args.end(), "--"),
                      [](const std::string& word) { return word == "--help" || word == "-h"; });

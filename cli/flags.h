@@ -107,10 +107,6 @@ class FlagSet {
   bool help_requested_ = false;
 };
 
-// Returns the candidate nearest to `word` by edit distance if it is near enough to have been
-// meant, else an empty text.
-std::string_view NearestWord(std::string_view word, absl::Span<const std::string_view> candidates);
-
 }  // namespace memreplay
 
 #endif  // MEMREPLAY_CLI_FLAGS_H_

@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/flags.h"
 #include "cli/read_text.h"
+#include "report/words/text.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/formats/open_trace.h"
 #include "trace/program/program_reader.h"

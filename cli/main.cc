@@ -10,6 +10,7 @@
 #include "cli/flags.h"
 #include "cli/guards.h"
 #include "cli/output.h"
+#include "report/words/text.h"
 #include "report/words/version.h"
 #include "trace/value/strings.h"
 

@@ -88,7 +88,22 @@ absl::StatusOr<ScriptRecording> RunAndShow(RecordOptions options) {
   return RunProgram(options);
 }
 
+// Adds a fault for each change that a script which ended well did not get to.
+void AddUnmet(const std::vector<std::string>& remedies, proto::RecordReport* report) {
+  if (EndOf(*report) != RunEnd::kWhole) return;
+  for (const std::string& name : remedies) {
+    const auto& all = report->processes();
+    const bool is_met = std::any_of(all.begin(), all.end(), [&](const auto& process) {
+      return std::find(process.met().begin(), process.met().end(), name) != process.met().end();
+    });
+    if (!is_met) {
+      report->add_faults(StrCat("--remedy ", name, " was not made: the script never gets to it"));
+    }
+  }
+}
+
 absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {
+  const std::vector<std::string> remedies = options.remedies;
   absl::StatusOr<ScriptRecording> run = RunAndShow(std::move(options));
   if (!run.ok()) return run.status();
   proto::RecordReport& report = run->report;
@@ -102,6 +117,7 @@ absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {
     if (!replayed.ok()) return replayed;
     AddProcessMemory(&process);
   }
+  AddUnmet(remedies, &report);
   FindRecordFaults(&report);
   return std::move(report);
 }

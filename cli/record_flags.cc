@@ -13,6 +13,7 @@
 #include "record/card/options.h"
 #include "record/unpack.h"
 #include "report/words/sizes.h"
+#include "report/words/text.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "report/ask/advice.h"
 #include "report/ask/diagnosis.h"
 #include "report/ask/replay.h"
@@ -32,6 +33,7 @@ using Names = std::vector<std::string>;
 constexpr char kExpandable[] = "expandable_segments:True";
 constexpr char kNothing[] = "nothing";            // a cost
 constexpr size_t kLargestCombination = 3;         // remedies in one row
+constexpr char kCache[] = "kv_cache";             // a remedy whose argument is no class
 constexpr char kRoofline[] = "roofline";          // among the remedies, but it changes nothing
 constexpr int kMaxTimed = 8;                      // rows
 constexpr double kWorthSaying = 0.02;             // of FLOPs and time
@@ -159,7 +161,9 @@ class Search {
 
  private:
   absl::Status RunAsIs();
-  void Propose();
+  // Error: InvalidArgument if --try names a class that the script does not use.
+  absl::Status Propose();
+  absl::Status CheckClass(const std::string& name) const;
   // Runs these combinations. Error: interrupted.
   absl::Status Try(std::vector<std::vector<const proto::Proposal*>> combinations);
   absl::Status TryCombinations(size_t size, bool preserving);
@@ -225,12 +229,32 @@ absl::Status Search::RunAsIs() {
   return absl::OkStatus();
 }
 
-void Search::Propose() {
+absl::Status Search::CheckClass(const std::string& name) const {
+  const std::vector<std::string> parts = absl::StrSplit(name, ':');
+  const auto& classes = as_is_.classes();
+  if (parts.size() < 2 || parts[1].empty() || parts[0] == kCache || classes.empty() ||
+      std::find(classes.begin(), classes.end(), parts[1]) != classes.end()) {
+    return absl::OkStatus();
+  }
+  std::vector<std::string> names;
+  for (const proto::Proposal& proposal : as_is_.proposals()) {
+    if (proposal.name().starts_with(StrCat(parts[0], ":"))) names.push_back(proposal.name());
+  }
+  const std::string_view nearest =
+      NearestWord(parts[1], std::vector<std::string_view>(classes.begin(), classes.end()));
+  return absl::InvalidArgumentError(
+      StrCat("--try ", name, ": the script uses no class ", parts[1],
+             !nearest.empty() ? StrCat("; did you mean ", parts[0], ":", nearest, "?")
+             : names.empty()  ? std::string()
+                              : StrCat("; advise would try ", absl::StrJoin(names, ", "))));
+}
+
+absl::Status Search::Propose() {
   if (question_.only.empty()) {
     std::copy_if(as_is_.proposals().begin(), as_is_.proposals().end(),
                  std::back_inserter(proposals_),
                  [](const proto::Proposal& proposal) { return !proposal.named_only(); });
-    return;
+    return absl::OkStatus();
   }
   for (const std::string& name : question_.only) {
     const auto known =
@@ -240,6 +264,7 @@ void Search::Propose() {
       proposals_.push_back(*known);
       continue;
     }
+    if (const absl::Status used = CheckClass(name); !used.ok()) return used;
     proto::Proposal& proposal = proposals_.emplace_back();
     proposal.set_name(name);
     proposal.set_change(name);
@@ -248,6 +273,7 @@ void Search::Propose() {
     proposal.set_cost_rank(2);
     proposal.set_preserves_text("unknown");
   }
+  return absl::OkStatus();
 }
 
 absl::Status Search::Try(std::vector<std::vector<const proto::Proposal*>> combinations) {
@@ -638,7 +664,7 @@ absl::Status Search::LookCloser() {
 
 absl::StatusOr<proto::Advice> Search::Find() {
   if (const absl::Status made = RunAsIs(); !made.ok()) return made;
-  Propose();
+  if (const absl::Status proposed = Propose(); !proposed.ok()) return proposed;
   absl::Status done = TryAll();
   AddRows();
   if (done.ok()) done = LookCloser();
@@ -689,6 +715,7 @@ absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::Record
     }
   }
   if (run->proposals().empty()) *run->mutable_proposals() = process.proposals();
+  run->mutable_classes()->MergeFrom(process.classes());
   for (const std::unique_ptr<const Study>& study : snapshot.devices) {
     if (study->schedule().requests().empty()) continue;
     const Bytes least = PeakLiveOf(LifetimesOf(study->schedule())).requested;
@@ -713,6 +740,7 @@ void MergeRank(const proto::AdvisedRun& other, proto::AdvisedRun* run) {
     *run = other;
     return;
   }
+  run->clear_classes();  // those of the other are unknown
   run->set_peak_reserved(std::max(run->peak_reserved(), other.peak_reserved()));
   run->set_peak_allocated(std::max(run->peak_allocated(), other.peak_allocated()));
   run->set_outside(std::max(run->outside(), other.outside()));

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/types/span.h"
+
 namespace memreplay {
 
 // Returns valid UTF-8 without characters that control text or cannot be seen (IsControl()), as
@@ -13,6 +15,10 @@ namespace memreplay {
 std::string CleanText(std::string_view text);
 // Does the same; a longer text is cut to its first `most` bytes and " ...".
 std::string CleanText(std::string_view text, size_t most);
+
+// Returns the candidate nearest to `word` by edit distance if it is near enough to have been
+// meant, else an empty text.
+std::string_view NearestWord(std::string_view word, absl::Span<const std::string_view> candidates);
 
 }  // namespace memreplay
 

@@ -228,7 +228,7 @@ class RemediesTest(Case):
     def test_advice(self):
         """The script needs 160 MiB as it is, and there are less than 150. The loss in chunks costs less than
         checkpointing."""
-        tried = ["--try", "checkpoint:Block", "--try", "checkpoint:Nothing", "--try", "chunked_loss"]
+        tried = ["--try", "checkpoint:Block", "--try", "checkpoint:AdamW", "--try", "chunked_loss"]
         advice = self.advise("remedies.py", "train", "gpt", flags=[*tried, "--capacity", "650MiB"])
         self.assertFalse(advice["as_is"]["fits"])
         best = advice["rows"][0]
@@ -238,7 +238,7 @@ class RemediesTest(Case):
         self.assertEqual(of_the_script[0], ["chunked_loss"])
         self.assertLess(int(best["smallest_bytes"]), int(advice["goal_bytes"]))
         failed = [row for row in advice["rows"] if row["error"]]
-        self.assertEqual([row["remedies"] for row in failed], [["checkpoint:Nothing"]])
+        self.assertEqual([row["remedies"] for row in failed], [["checkpoint:AdamW"]])
         self.assertIn("never gets to it", failed[0]["error"])
         self.assertIn("activations", advice["diagnosis"])
 
@@ -267,9 +267,28 @@ class RemediesTest(Case):
             with self.subTest(missing=missing):
                 self.assertEqual(run.status == 0, missing is None, run.output)
 
+    def test_a_class_that_the_script_lacks(self):
+        """It is refused when the script has run once, as it is; record says that the change was not made."""
+        for name, near in (("checkpoint:Blok", "did you mean checkpoint:Block?"),
+                           ("fused:AdamV", "did you mean fused:AdamW?"),
+                           ("checkpoint:Nothing", "advise would try checkpoint:Block, checkpoint:Block:2")):
+            done = subprocess.run(
+                [Setting.memreplay, "advise", "--python", Setting.python, "--card", "rtx-4090", "--try", name,
+                 "--try", "checkpoint:Block", "--", *program("remedies.py", "train", "gpt")],
+                capture_output=True, text=True, check=False,
+                env={**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder, "cache")})
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertIn(f"--try {name}: the script uses no class {name.partition(':')[2]}; {near}", done.stderr)
+        runs = pathlib.Path(self.folder, "cache/memreplay/runs")
+        self.assertEqual(len(list(runs.iterdir())), 1)
+        run = self.record("remedies.py", "train", "gpt", flags=["--remedy=checkpoint:Blok", "--remedy=checkpoint:Block"])
+        self.assertEqual(run.status, 1)
+        self.assertEqual(run.answer["faults"],
+                         ["--remedy checkpoint:Blok was not made: the script never gets to it"])
+
     def test_what_fails_in_the_script(self):
         """Is one line, and the others go on."""
-        names = ("fused_head:GPT:head", "checkpoint:Nothing", "checkpoint:Block")
+        names = ("fused_head:GPT:head", "checkpoint:AdamW", "checkpoint:Block")
         advice = self.advise("remedies.py", "train", "reading", flags=[f"--try={name}" for name in names])
         errors = {row["remedies"][0]: row["error"] for row in advice["rows"] if row["error"]}
         self.assertEqual(set(errors), set(names[:2]), errors)

@@ -40,7 +40,7 @@ class History:
         self.compilations = None  # counts graphs, breaks and recompilations
         self.steps = None  # ends the script after as many as were requested
         self.changes = None  # counts the remedies that the script met
-        self.proposals = []  # remedies that could help it
+        self.proposals, self.classes = [], []  # remedies that could help it, and classes that one may name
         self.peaks = peaks.Peaks(torch)
         self.own = own_recording.OwnRecording(torch, self)
         self.notes = _notes_for(torch, settings)
@@ -124,6 +124,7 @@ class History:
         frames.drop_own(snapshot)
         if self.settings.survey:
             self.proposals = _proposals(self.notes, snapshot)
+            self.classes = _classes(self.notes)
         self.own.record(None)
         conf = os.environ.get("PYTORCH_CUDA_ALLOC_CONF")
         if conf and "allocator_settings" not in snapshot:  # torch 2.1 leaves them out
@@ -175,6 +176,7 @@ class History:
             "values": self.values.summary() if self.values is not None else None,
             "compilations": self.compilations.summary(),
             "proposals": self.proposals,
+            "classes": self.classes,
             "met": self.changes.met if self.changes is not None else [],
             "lost": _lost.texts(),
             "work": self.changes.work.summary() if self.changes is not None and self.changes.work is not None else None,
@@ -216,6 +218,11 @@ def _proposals(noted, snapshot):
     from memreplay_record import remedies
     noted.seen.read(snapshot)
     return remedies.proposals(noted.seen)
+
+
+def _classes(noted):
+    """Returns names of classes, or none where others may be used: nothing looks into what is compiled."""
+    return [] if noted is None or noted.seen.compiled else sorted(noted.seen.classes)
 
 
 def _ended_by():

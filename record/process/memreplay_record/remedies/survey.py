@@ -272,6 +272,7 @@ class Seen:
     def __init__(self, torch):
         self.torch = torch
         self.models = {}  # class -> Model
+        self.classes = set()  # names of those of modules and optimizers, which changes may name
         self.optimizers = {}  # class -> Optimizer
         self.generation = None  # the Call of generate() of Transformers, without a cache of the script
         self.compiled = False  # torch.compile(): modules were not looked at
@@ -409,10 +410,12 @@ class SurveyingNotes(notes.Notes):
         @functools.wraps(init)
         def noted(optimizer, *args, **kwargs):
             self._made[id(optimizer)] = call_of(own_frame())
+            self.seen.classes.update(map(name_of, type.mro(type(optimizer))))
             return init(optimizer, *args, **kwargs)
         return noted
 
     def _before_module(self, module, args):
+        self._see_class(module)
         if not self._open and self._backward == 0 and self._ready():
             self._see_call(module, args)
         super()._before_module(module, args)
@@ -420,6 +423,10 @@ class SurveyingNotes(notes.Notes):
     def _after_module(self, module, args, output):
         self._see_result(module, args, output)
         super()._after_module(module, args, output)
+
+    @quietly("the class of a module")
+    def _see_class(self, module):
+        self.seen.classes.add(name_of(class_of(module)))
 
     @quietly("what a model returns to the script")
     def _see_result(self, module, args, output):
@@ -459,6 +466,7 @@ class SurveyingNotes(notes.Notes):
             model = self.seen.models.get(cls)
             if model is None:
                 model = self.seen.models[cls] = Model(torch, module, frame)
+                self.seen.classes.update(name_of(class_of(each)) for _, each in notes.modules_of(module))
             graded = torch.is_grad_enabled() and \
                 any(p.requires_grad for p in notes.parameters_of(module))
             model.autocast = model.autocast or torch.is_autocast_enabled()
