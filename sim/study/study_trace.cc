@@ -8,10 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "sim/recording/changed_settings.h"
 #include "sim/recording/exact_replay.h"
-#include "sim/recording/gone_pools.h"
-#include "sim/recording/pool_options.h"
+#include "sim/recording/hypotheses.h"
 #include "sim/recording/torch_inference.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/status_macros.h"
@@ -81,128 +79,164 @@ Attempt& BestOf(std::vector<Attempt>& attempts) {
       [](const Attempt& a, const Attempt& b) { return a.exact_events < b.exact_events; });
 }
 
+// Opens one file: what is found on the way to its studies.
+class Opening {
+ public:
+  Opening(const std::shared_ptr<const Trace>& trace, const SettingsRequest& request, size_t threads)
+      : trace_(trace), request_(request), threads_(threads), known_(trace->devices.size()) {}
+
+  absl::StatusOr<StudiedTrace> Run() &&;
+
+ private:
+  bool is_release_given() const { return settings_.torch.fitting.size() < 2; }
+  bool HasEvents() const;
+  void FindHypotheses();
+  // Builds the schedules of the devices with events, and seeks what the allocations of the first
+  // are for, if there are threads for that.
+  void BuildSchedules();
+  // Returns how the devices replay under the chosen release, which it puts into the settings;
+  // nullopt if there is nothing to replay.
+  absl::StatusOr<std::optional<Attempt>> ChooseRelease();
+  absl::Status TakeRelease(const Attempt& best, const Attempt& first);
+  // Takes the first hypothesis that explains why the device's replay leaves its recording. Returns
+  // whether there is one.
+  bool Explain(size_t device, const TorchProfile& profile, const RecordingFollowed& followed);
+  void Take(size_t device, Explanation explanation);
+
+  const std::shared_ptr<const Trace>& trace_;
+  const SettingsRequest& request_;
+  const size_t threads_;
+  ReplaySettings settings_;
+  std::vector<const Hypothesis*> hypotheses_;  // that apply to the file
+  std::vector<std::optional<Schedule>> schedules_;
+  std::vector<CategoriesSought> sought_;
+  std::vector<Study::Known> known_;
+  std::shared_ptr<const Trace> explained_ = trace_;
+};
+
+bool Opening::HasEvents() const {
+  return std::any_of(trace_->devices.begin(), trace_->devices.end(),
+                     [](const DeviceTrace& device) { return !device.events.empty(); });
+}
+
+void Opening::FindHypotheses() {
+  const bool is_recorded_release = !request_.torch.has_value() || request_.torch_is_as_recorded;
+  for (const Hypothesis& hypothesis : AllHypotheses()) {
+    if (hypothesis.needs_recorded_release && !is_recorded_release) continue;
+    if (hypothesis.applies(*trace_)) hypotheses_.push_back(&hypothesis);
+  }
+}
+
+void Opening::BuildSchedules() {
+  schedules_.resize(trace_->devices.size());
+  sought_.resize(trace_->devices.size());
+  bool seeks = threads_ > 1;
+  for (size_t device = 0; device < trace_->devices.size(); ++device) {
+    if (trace_->devices[device].events.empty()) continue;
+    schedules_[device].emplace(Schedule::Build(trace_, device, {}, [&](Schedule recorded) {
+      if (!seeks) return;
+      sought_[device] =
+          SeekCategories(std::make_shared<const Schedule>(std::move(recorded)), threads_);
+    }));
+    seeks = false;
+  }
+}
+
+absl::StatusOr<std::optional<Attempt>> Opening::ChooseRelease() {
+  const std::vector<const TorchProfile*>& fitting = settings_.torch.fitting;
+  // The newest profile is first.
+  std::vector<const TorchProfile*> profiles(fitting.rbegin(), fitting.rend());
+  if (is_release_given()) profiles = {settings_.torch.profile};
+  std::vector<Attempt> attempts = TryEach(*trace_, settings_.order, schedules_, profiles);
+  if (attempts.empty()) return std::nullopt;
+  if (!is_release_given() && !attempts.back().exact) {
+    // The file was written in the layout of another release, as tools do, so the rules may be any
+    // release's.
+    std::vector<Attempt> others = TryEach(*trace_, settings_.order, schedules_, AllBut(profiles));
+    if (!others.empty() && others.back().exact) attempts.push_back(std::move(others.back()));
+  }
+  Attempt& best = BestOf(attempts);
+  if (!is_release_given()) RETURN_IF_ERROR(TakeRelease(best, attempts.front()));
+  return std::move(best);
+}
+
+absl::Status Opening::TakeRelease(const Attempt& best, const Attempt& first) {
+  SettingsRequest chosen = request_;
+  chosen.torch = std::string(best.profile->release);
+  ProfileChoice torch = std::move(settings_.torch);
+  const bool as_recorded = settings_.as_recorded;
+  ASSIGN_OR_RETURN(settings_, ResolveSettings(*trace_, chosen));
+  settings_.as_recorded = as_recorded;
+  if (best.profile != torch.profile) {
+    torch.profile = best.profile;
+    torch.reason = best.exact ? ProfileReason::kReproduces : ProfileReason::kReproducesMost;
+    torch.rejected = first.profile;
+    torch.rejected_at = first.differs_at;
+  }
+  settings_.torch = std::move(torch);
+  return absl::OkStatus();
+}
+
+void Opening::Take(size_t device, Explanation explanation) {
+  known_[device].pools = std::move(explanation.pools);
+  for (std::string& note : explanation.notes) settings_.notes.push_back(std::move(note));
+  if (explanation.trace != nullptr) explained_ = std::move(explanation.trace);
+  if (!explanation.config.has_value()) return;
+  if (!request_.conf.has_value()) settings_.config = *explanation.config;
+  settings_.recorded_config = *std::move(explanation.config);
+}
+
+bool Opening::Explain(size_t device, const TorchProfile& profile,
+                      const RecordingFollowed& followed) {
+  for (const Hypothesis* hypothesis : hypotheses_) {
+    std::optional<Explanation> explanation = hypothesis->explain(
+        {trace_, device, *schedules_[device], settings_.recorded_config, profile, followed});
+    if (!explanation.has_value()) continue;
+    Take(device, *std::move(explanation));
+    return true;
+  }
+  return false;
+}
+
+absl::StatusOr<StudiedTrace> Opening::Run() && {
+  ASSIGN_OR_RETURN(settings_, ResolveSettings(*trace_, request_));
+  FindHypotheses();
+  std::optional<Attempt> best;
+  if (HasEvents() && (!is_release_given() || !hypotheses_.empty())) {
+    BuildSchedules();
+    ASSIGN_OR_RETURN(best, ChooseRelease());
+  }
+  for (size_t device = 0; best.has_value() && device < known_.size(); ++device) {
+    if (!schedules_[device].has_value()) continue;
+    SampledReplay& replay = *best->devices[device];
+    const RecordingFollowed followed = FollowedBy(replay.exact);
+    if (!followed.exact && Explain(device, *best->profile, followed)) continue;
+    known_[device].schedule = std::move(schedules_[device]);
+    known_[device].categories = std::move(sought_[device]);
+    // A replay that diverged was stopped before its end.
+    if (!followed.divergence.has_value()) {
+      known_[device].exact = std::move(replay);
+    } else {
+      known_[device].start = std::move(replay.exact);
+    }
+  }
+  StudiedTrace studied;
+  for (size_t device = 0; device < known_.size(); ++device) {
+    // The settings are others than those of the attempts.
+    if (explained_ != trace_) known_[device].start.reset();
+    studied.devices.push_back(
+        std::make_unique<const Study>(explained_, device, settings_, std::move(known_[device])));
+  }
+  studied.settings = std::move(settings_);
+  studied.trace = std::move(explained_);
+  return studied;
+}
+
 }  // namespace
 
 absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
                                         const SettingsRequest& request, size_t threads) {
-  absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
-  if (!settings.ok()) return settings.status();
-  const std::vector<const TorchProfile*> fitting = settings->torch.fitting;
-  const bool told = fitting.size() < 2;
-  std::vector<Study::Known> known(trace->devices.size());
-  std::shared_ptr<const Trace> explained = trace;
-  // What another release would have done differently is not the settings' fault.
-  const bool may_change = (!request.torch.has_value() || request.torch_is_as_recorded) &&
-                          MayHaveChangedSettings(*trace);
-  if (!told || may_change || MayHavePoolOptions(*trace) || MayHaveGonePools(*trace)) {
-    // The newest profile is first.
-    std::vector<const TorchProfile*> profiles(fitting.rbegin(), fitting.rend());
-    if (told) profiles = {settings->torch.profile};
-    std::vector<std::optional<Schedule>> schedules(trace->devices.size());
-    std::vector<CategoriesSought> sought(trace->devices.size());
-    bool is_sought = false;
-    for (size_t device = 0; device < trace->devices.size(); ++device) {
-      if (trace->devices[device].events.empty()) continue;
-      const bool seeks = threads > 1 && !is_sought;
-      is_sought = true;
-      schedules[device].emplace(Schedule::Build(trace, device, {}, [&](Schedule recorded) {
-        if (!seeks) return;
-        sought[device] =
-            SeekCategories(std::make_shared<const Schedule>(std::move(recorded)), threads);
-      }));
-    }
-    std::vector<Attempt> attempts;
-    if (std::any_of(schedules.begin(), schedules.end(),
-                    [](const auto& schedule) { return schedule.has_value(); })) {
-      attempts = TryEach(*trace, settings->order, schedules, profiles);
-      if (!told && !attempts.empty() && !attempts.back().exact) {
-        // The file was written in the layout of another release, as tools do, so the rules may be
-        // any release's.
-        std::vector<Attempt> others = TryEach(*trace, settings->order, schedules, AllBut(profiles));
-        if (!others.empty() && others.back().exact) attempts.push_back(std::move(others.back()));
-      }
-    }
-    if (!attempts.empty()) {
-      Attempt& best = BestOf(attempts);
-      if (!told) {
-        SettingsRequest chosen = request;
-        chosen.torch = std::string(best.profile->release);
-        ProfileChoice torch = settings->torch;
-        const bool as_recorded = settings->as_recorded;
-        settings = ResolveSettings(*trace, chosen);
-        if (!settings.ok()) return settings.status();
-        settings->as_recorded = as_recorded;
-        if (best.profile != torch.profile) {
-          torch.profile = best.profile;
-          torch.reason = best.exact ? ProfileReason::kReproduces : ProfileReason::kReproducesMost;
-          torch.rejected = attempts.front().profile;
-          torch.rejected_at = attempts.front().differs_at;
-        }
-        settings->torch = std::move(torch);
-      }
-      for (size_t device = 0; device < trace->devices.size(); ++device) {
-        if (!schedules[device].has_value()) continue;
-        SampledReplay& replay = *best.devices[device];
-        const RecordingFollowed followed = FollowedBy(replay.exact);
-        if (!followed.exact && MayHavePoolOptions(*trace)) {
-          if (std::optional<PoolOptions> options = FindPoolOptions(
-                  *schedules[device], settings->recorded_config, *best.profile, followed)) {
-            known[device].pools = std::move(options->pools);
-            settings->notes.push_back(std::move(options->note));
-            continue;
-          }
-        }
-        if (!followed.exact && MayHaveGonePools(*schedules[device])) {
-          if (std::optional<GonePools> gone = FindGonePools(
-                  trace, device, settings->recorded_config, *best.profile, followed)) {
-            known[device].pools = std::move(gone->pools);
-            settings->notes.push_back(std::move(gone->note));
-            continue;
-          }
-        }
-        if (!followed.exact && may_change) {
-          std::optional<ChangedSettings> changed = FindChangedSettings(
-              *schedules[device], settings->recorded_config, *best.profile, followed);
-          if (changed.has_value() && !changed->followed.exact) {
-            // Both: pools that are gone explain what the changes leave open.
-            if (std::optional<GonePools> gone = FindGonePools(
-                    changed->trace, device, changed->config, *best.profile, changed->followed)) {
-              known[device].pools = std::move(gone->pools);
-              settings->notes.push_back(std::move(gone->note));
-              changed->followed.exact = true;
-            }
-          }
-          if (changed.has_value() && changed->followed.exact) {
-            explained = std::move(changed->trace);
-            if (!request.conf.has_value()) settings->config = changed->config;
-            settings->recorded_config = std::move(changed->config);
-            settings->notes.push_back(std::move(changed->note));
-            continue;
-          }
-        }
-        known[device].schedule = std::move(schedules[device]);
-        known[device].categories = std::move(sought[device]);
-        // A replay that diverged was stopped before its end.
-        if (!followed.divergence.has_value()) {
-          known[device].exact = std::move(replay);
-        } else {
-          known[device].start = std::move(replay.exact);
-        }
-      }
-    }
-  }
-  StudiedTrace studied;
-  if (explained != trace) {
-    // The settings are others than those of the attempts.
-    for (Study::Known& device : known) device.start.reset();
-  }
-  for (size_t device = 0; device < trace->devices.size(); ++device) {
-    studied.devices.push_back(
-        std::make_unique<const Study>(explained, device, *settings, std::move(known[device])));
-  }
-  studied.settings = *std::move(settings);
-  studied.trace = std::move(explained);
-  return studied;
+  return Opening(trace, request, threads).Run();
 }
 
 absl::StatusOr<OpenedFile> StudyFile(const std::shared_ptr<const Trace>& trace,

@@ -25,9 +25,8 @@ struct StudiedTrace {
 // several fit the layout, each is tried on the recorded events, the newest first. The first under
 // which every event and final block is as recorded is chosen, else the one that gets furthest. This
 // takes one replay if the newest is right, and at most one for each that fits; the study keeps the
-// right one. If none of them is right, the other releases are tried. If none is right, former
-// private pools may be the reason: FindGonePools(), or changes of the settings:
-// FindChangedSettings().
+// right one. If none of them is right, the other releases are tried. If none is right, what the
+// recording leaves open may be the reason: the first of AllHypotheses() that explains it is taken.
 // With more than one of `threads`, what the allocations of the first device with events are for is
 // sought at the same time.
 absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
