@@ -37,7 +37,7 @@ void AppendArea(const google::protobuf::RepeatedField<int64_t>& at,
   StrAppend(svg, "V", kHeight, "Z\"/>");
 }
 
-Cell CurveCell(const proto::DeviceReport& device, int64_t most) {
+std::string CurveHtml(const proto::DeviceReport& device, int64_t most) {
   const proto::Page::Curve& curve = device.page().curve();
   std::string svg = StrCat("<svg class=\"spark\" viewBox=\"0 0 ", kWidth, " ", kHeight,
                            "\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"memory over "
@@ -46,7 +46,7 @@ Cell CurveCell(const proto::DeviceReport& device, int64_t most) {
              &svg);
   AppendArea(curve.position(), curve.active_bytes(), device.page().positions(), most, "active",
              &svg);
-  return {.html = StrCat(svg, "</svg>")};
+  return StrCat(svg, "</svg>");
 }
 
 }  // namespace
@@ -67,7 +67,13 @@ std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job
         {most, device.report->peak_reserved_bytes(), device.report->peak_requested_bytes()});
   }
   std::string outliers;
-  std::vector<std::vector<Cell>> rows;
+  Table table{.title = "every device, the worst first, on one scale",
+              .columns = {{.heading = "device"},
+                          {.heading = "memory over the run"},
+                          SizeColumn("peak reserved"),
+                          SizeColumn("peak requested"),
+                          CountColumn("out of memory"),
+                          {.heading = "what holds it"}}};
   for (const PageDevice& device : devices) {
     std::string marks;
     if (job != nullptr && std::cmp_equal(device.index, job->worst_row())) marks = "worst";
@@ -75,15 +81,14 @@ std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job
       StrAppend(&marks, marks.empty() ? "" : ", ", "outlier");
       StrAppend(&outliers, outliers.empty() ? "outlier: " : ", ", device.name);
     }
-    rows.push_back(
-        {{.html = StrCat("<button type=\"button\" class=\"link\" data-section=\"", device.index,
-                         "\">", EscapeHtml(device.name), "</button>",
-                         marks.empty() ? "" : StrCat(" ", Element("b class=\"bad\"", marks)))},
-         CurveCell(*device.report, most),
-         SizeCell(device.report->peak_reserved_bytes()),
-         SizeCell(device.report->peak_requested_bytes()),
-         CountCell(device.report->ooms()),
-         TextCell(Diagnosis(*device.report))});
+    Cell name(device.name), curve("");
+    name.html = StrCat("<button type=\"button\" class=\"link\" data-section=\"", device.index,
+                       "\">", EscapeHtml(device.name), "</button>",
+                       marks.empty() ? "" : StrCat(" ", Element("b class=\"bad\"", marks)));
+    curve.html = CurveHtml(*device.report, most);
+    table.rows.push_back({{std::move(name), std::move(curve), device.report->peak_reserved_bytes(),
+                           device.report->peak_requested_bytes(), device.report->ooms(),
+                           Diagnosis(*device.report)}});
   }
   std::string html;
   if (job != nullptr) {
@@ -95,11 +100,7 @@ std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job
                              "; peaks differ by ", FormatSize(job->spread_bytes()), ".")),
               "\n");
   }
-  StrAppend(&html, Table("Every device, the worst first, on one scale",
-                         {"device", "memory over the run", "peak reserved", "peak requested",
-                          "out of memory", "what holds it"},
-                         rows));
-  return html;
+  return StrCat(html, HtmlTable(table));
 }
 
 }  // namespace memreplay

@@ -9,25 +9,21 @@
 #include "absl/strings/str_format.h"
 #include "report/page/html.h"
 #include "report/page/html_oom.h"
+#include "report/table/tables.h"
 #include "report/words/answer.h"
-#include "report/words/category_columns.h"
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "report/words/verdict.h"
-#include "trace/value/bounded.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
 
-using Rows = std::vector<std::vector<Cell>>;
-
 constexpr int kMaxFailures = 50;
 constexpr int kMaxOoms = 20;
-constexpr int kMaxModules = 40;
-constexpr int kMaxModuleDepth = 4;
-constexpr int64_t kMinModuleShare = 50;  // of the peak, one in so many: smaller ones are left out
+constexpr int kMaxFreeLists = 50;
+constexpr size_t kMaxModules = 40;
 
 std::string Figure(std::string_view label, std::string_view value, std::string_view more,
                    bool bad = false) {
@@ -45,7 +41,7 @@ std::string Share(int64_t part, int64_t whole) {
 // Returns "-" if the release does not keep that statistic.
 Cell StatisticCell(const proto::DeviceReport& device, const std::string& name) {
   const auto found = device.statistics().find(name);
-  return found == device.statistics().end() ? NumberCell("-") : CountCell(found->second);
+  return found == device.statistics().end() ? Cell("-") : Cell(found->second);
 }
 
 // Returns the frames of a stack. Several in a row that are not the user's own code, between frames
@@ -75,17 +71,13 @@ std::string FrameItems(const proto::Page& page, const proto::Page::Stack& stack)
 
 // Returns the summary, from which the frames unfold.
 Cell StackCell(const proto::Page& page, int index) {
-  if (index < 0 || index >= page.stacks_size()) return TextCell("");
+  if (index < 0 || index >= page.stacks_size()) return "";
   const proto::Page::Stack& stack = page.stacks(index);
-  if (stack.frames_size() < 2) return TextCell(stack.summary());
-  std::string html =
-      StrCat("<details><summary>", EscapeHtml(stack.summary()), "</summary><ol class=\"frames\">");
-  return {.html = StrCat(html, FrameItems(page, stack), "</ol></details>")};
-}
-
-std::string Section(std::string_view title, const std::string& html) {
-  if (html.empty()) return "";
-  return StrCat("<section>", Element("h3", title), "\n", html, "</section>\n");
+  Cell cell(stack.summary());
+  if (stack.frames_size() < 2) return cell;
+  cell.html = StrCat("<details><summary>", EscapeHtml(stack.summary()),
+                     "</summary><ol class=\"frames\">", FrameItems(page, stack), "</ol></details>");
+  return cell;
 }
 
 std::string Note(std::string_view text) { return StrCat(Element("p class=\"note\"", text), "\n"); }
@@ -97,22 +89,18 @@ std::string Holdings(const proto::DeviceReport& device) {
   std::string html =
       Note(StrCat(FormatSize(all), " is live at ", PositionNoun(device.inventory().is_program()),
                   " ", FormatCount(holdings.position()), ", the peak of requested memory."));
-  Rows rows;
+  std::vector<HeldRow> categories, stacks;
   for (const auto& row : holdings.categories()) {
-    rows.push_back({TextCell(row.category()), SizeCell(row.requested_bytes()),
-                    NumberCell(Share(row.requested_bytes(), all)), CountCell(row.allocations()),
-                    BarCell(row.requested_bytes(), all)});
+    categories.push_back({row.requested_bytes(), row.category(), row.allocations()});
   }
-  StrAppend(&html, Table("By category", {"category", "live", "share", "allocations", ""}, rows));
+  StrAppend(&html, HtmlTable(HeldTable("by category", "category", categories, all)));
   // If stacks consist of nothing but a tag, the second table says nothing new.
   if (holdings.categories_size() >= holdings.stacks_size()) return html;
-  rows.clear();
   for (const auto& row : holdings.stacks()) {
-    rows.push_back({SizeCell(row.requested_bytes()), NumberCell(Share(row.requested_bytes(), all)),
-                    CountCell(row.allocations()), BarCell(row.requested_bytes(), all),
-                    StackCell(device.page(), row.stack())});
+    stacks.push_back(
+        {row.requested_bytes(), StackCell(device.page(), row.stack()), row.allocations()});
   }
-  StrAppend(&html, Table("By stack", {"live", "share", "allocations", "", "stack"}, rows));
+  StrAppend(&html, HtmlTable(HeldTable("by stack", "stack", stacks, all)));
   if (holdings.left_out_stacks() > 0) {
     StrAppend(&html, Note(StrCat("and ", FormatCount(holdings.left_out_stacks(), "more stack"),
                                  " of ", FormatSize(holdings.left_out_bytes()), " in total")));
@@ -121,64 +109,42 @@ std::string Holdings(const proto::DeviceReport& device) {
 }
 
 std::string GroupTable(const proto::Page::BlockMap& map) {
-  Rows rows;
+  Table table{.title = map.moment() == proto::Page::BlockMap::peak
+                           ? "segments at the peak of reserved memory"
+                           : "segments at the end",
+              .columns = {{.heading = "pool"},
+                          {.heading = "kind"},
+                          {.heading = "stream"},
+                          CountColumn("segments"),
+                          SizeColumn("reserved"),
+                          SizeColumn("active"),
+                          SizeColumn("free"),
+                          SizeColumn("largest free")}};
   for (const proto::Page::Group& group : map.groups()) {
-    rows.push_back({TextCell(PoolName(group.segment_pool_id())),
-                    TextCell(SegmentTypeName(group.segment_type())),
-                    TextCell(StreamName(group.stream())), CountCell(group.segments()),
-                    SizeCell(group.reserved_bytes()), SizeCell(group.active_bytes()),
-                    SizeCell(group.reserved_bytes() - group.active_bytes()),
-                    SizeCell(group.largest_free_bytes())});
+    table.rows.push_back({{PoolName(group.segment_pool_id()), SegmentTypeName(group.segment_type()),
+                           StreamName(group.stream()), group.segments(), group.reserved_bytes(),
+                           group.active_bytes(), group.reserved_bytes() - group.active_bytes(),
+                           group.largest_free_bytes()}});
   }
-  return Table(
-      map.moment() == proto::Page::BlockMap::peak ? "Segments at the peak of reserved memory"
-                                                  : "Segments at the end",
-      {"pool", "kind", "stream", "segments", "reserved", "active", "free", "largest free"}, rows);
+  return HtmlTable(table);
 }
 
 std::string FragmentationTables(const proto::DeviceReport& device) {
   if (!device.has_fragmentation()) return "";
   const proto::Fragmentation& f = device.fragmentation();
-  const auto row = [&](std::string_view name, int64_t bytes, std::string_view meaning) {
-    return std::vector<Cell>{TextCell(name), SizeCell(bytes),
-                             NumberCell(Share(bytes, device.peak_reserved_bytes())),
-                             TextCell(meaning)};
-  };
-  std::string html =
-      Table("At the peak of reserved memory", {"", "bytes", "of reserved", "what it is"},
-            {row("reserved - active", f.reserved_minus_active_bytes(),
-                 "reserved from the driver but used by no tensor"),
-             row("inactive split", f.inactive_split_bytes(),
-                 "of that, next to live blocks: the segment cannot be released"),
-             row("internal", f.internal_bytes(), "block sizes rounded up beyond the request")});
-  if (f.unservable_requests() > 0) {
-    StrAppend(&html,
-              Note(absl::StrFormat(
-                  "%.1f %% of the free bytes are in blocks too small for any of the last %s.",
-                  100.0 * f.unservable_share(), FormatCount(f.unservable_requests(), "request"))));
+  std::string html = HtmlTable(FragmentationTable(device));
+  if (const std::string text = UnservableText(f); !text.empty()) {
+    StrAppend(&html, Note(StrCat(text, ".")));
   }
-  Rows rows;
-  for (const auto& free : f.largest_free()) {
-    rows.push_back({TextCell(PoolName(free.segment_pool_id())),
-                    TextCell(SegmentTypeName(free.segment_type())),
-                    TextCell(StreamName(free.stream())), SizeCell(free.free_bytes()),
-                    CountCell(free.free_blocks()), SizeCell(free.bytes())});
-  }
-  StrAppend(&html,
-            Table("Free blocks", {"pool", "kind", "stream", "free", "blocks", "largest"}, rows));
+  StrAppend(&html, HtmlTable(FreeTable(f.largest_free(), kMaxFreeLists)));
   for (const proto::Page::BlockMap& map : device.page().maps()) StrAppend(&html, GroupTable(map));
   return html;
 }
 
-std::string Streams(const proto::DeviceReport& device) {
-  Rows rows;
-  for (const auto& stream : device.inventory().streams()) {
-    if (stream.allocs() == 0) continue;
-    rows.push_back({TextCell(StreamName(stream.stream())), CountCell(stream.allocs()),
-                    SizeCell(stream.requested_bytes())});
-  }
-  if (rows.size() < 2) return "";
-  return Table("Requests by stream", {"stream", "allocations", "total"}, rows);
+std::string Streams(const proto::Inventory& inventory) {
+  const auto used = std::count_if(inventory.streams().begin(), inventory.streams().end(),
+                                  [](const auto& stream) { return stream.allocs() > 0; });
+  return used < 2 ? "" : Section(StreamTable(inventory));
 }
 
 // Returns whether memory that no tensor uses is what matters: memory ran out because of it, or a
@@ -188,63 +154,15 @@ bool IsFragmented(const proto::DeviceReport& device) {
   return device.fragmentation().reserved_minus_active_bytes() * 10 >= device.peak_reserved_bytes();
 }
 
-bool HasStep(const proto::Categories& categories, const proto::Categories::Phase& phase) {
-  return phase.name() != "load" && phase.step() > 0 && categories.peak_step() > 0;
-}
-
 std::string Phases(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
-  const std::vector<CategoryColumn>& columns = CategoryColumns(true);
-  std::vector<std::vector<int64_t>> bytes;
-  for (const auto& phase : categories.phases()) {
-    bytes.push_back(ByColumn(phase.bytes_by_category(), true));
-  }
-  std::vector<std::string_view> headings = {"phase", "live"};
-  std::vector<size_t> shown;
-  for (size_t c = 0; c < columns.size(); ++c) {
-    if (std::none_of(bytes.begin(), bytes.end(), [&](const auto& row) { return row[c] != 0; })) {
-      continue;
-    }
-    shown.push_back(c);
-    headings.push_back(columns[c].sentence);
-  }
-  if (shown.size() < 2) return "";
-  Rows rows;
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    const proto::Categories::Phase& phase = categories.phases(static_cast<int>(i));
-    std::vector<Cell>& row = rows.emplace_back();
-    const bool is_all = categories.phases_size() == 1 && phase.name() == "other";
-    row.push_back(PlaceCell(is_all ? "the whole run"
-                            : HasStep(categories, phase)
-                                ? StrCat(phase.name(), ", step ", phase.step())
-                                : phase.name(),
-                            phase.event(), 0));
-    row.push_back(SizeCell(phase.live_bytes()));
-    for (const size_t c : shown) {
-      row.push_back(bytes[i][c] == 0 ? NumberCell("") : SizeCell(bytes[i][c]));
-    }
-  }
-  return StrCat(Table("Requested memory where each phase has most", headings, rows),
+  const Table table = PhaseTable(categories);
+  if (table.columns.size() < 4) return "";  // phase, a single category, sum
+  return StrCat(HtmlTable(table),
                 categories.told() || device.inventory().is_program()
                     ? ""
                     : Note("Categories are inferred from stacks, lifetimes and sizes; "
                            "memreplay inspect --deep reports how each is known."));
-}
-
-std::string Modules(const proto::DeviceReport& device) {
-  const proto::Categories& categories = device.categories();
-  Rows rows;
-  for (const auto& module : categories.modules()) {
-    const auto depth = std::count(module.path().begin(), module.path().end(), '.');
-    const bool is_small =
-        IsLessThanOneIn(kMinModuleShare, module.live_bytes(), categories.peak_bytes());
-    if (is_small || depth >= kMaxModuleDepth || std::ssize(rows) >= kMaxModules) continue;
-    rows.push_back({TextCell(module.path()), SizeCell(module.live_bytes()),
-                    BarCell(module.live_bytes(), categories.peak_bytes()),
-                    SizeCell(module.peak_live_bytes())});
-  }
-  return Table("At the peak of requested memory, with the modules inside",
-               {"module", "live", "", "its own peak"}, rows);
 }
 
 std::string Loop(const proto::DeviceReport& device) {
@@ -297,48 +215,17 @@ std::string Circumstances(const proto::DeviceReport& device) {
 
 std::string Ooms(const proto::DeviceReport& device) {
   const proto::Page::Curve& curve = device.page().curve();
-  Rows rows;
+  Table table{.title = "requests that ran out of memory", .columns = {{}, SizeColumn("size")}};
   for (int i = 0; i < std::min(curve.oom_position_size(), kMaxOoms); ++i) {
     const int64_t position = curve.oom_position(i);
-    rows.push_back({PlaceCell(StrCat("at ", PositionNoun(device.inventory().is_program()), " ",
-                                     FormatCount(position)),
-                              position, 0),
-                    SizeCell(curve.oom_bytes(i))});
+    table.rows.push_back({{Cell(StrCat("at ", PositionNoun(device.inventory().is_program()), " ",
+                                       FormatCount(position)),
+                                position, 0),
+                           curve.oom_bytes(i)}});
   }
-  std::string html = OomTables(device);
-  if (rows.empty()) return html;
-  StrAppend(&html, Table("Requests that ran out of memory", {"", "size"}, rows));
-  const int64_t more = curve.oom_position_size() - std::ssize(rows) + curve.left_out_ooms();
-  if (more > 0) StrAppend(&html, Note(StrCat("and ", FormatCount(more), " more")));
-  return html;
-}
-
-std::string Failures(const proto::DeviceReport& device) {
-  Rows rows;
-  for (const proto::RequestFailure& failure : device.failures()) {
-    if (std::ssize(rows) == kMaxFailures) break;
-    rows.push_back({CountCell(failure.request()), TextCell(failure.message())});
-  }
-  std::string html = Table("Requests that raise an exception", {"request", "message"}, rows);
-  if (device.failures_size() > kMaxFailures) {
-    StrAppend(&html,
-              Note(StrCat("and ", FormatCount(device.failures_size() - kMaxFailures), " more")));
-  }
-  return html;
-}
-
-std::string DiagnosticsTable(const proto::DeviceReport& device) {
-  Rows rows;
-  for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
-    std::string where;
-    for (const auto& place : diagnostic.places()) {
-      StrAppend(&where, where.empty() ? "" : ", ", FormatCount(place.position()),
-                place.detail().empty() ? "" : StrCat(" [", place.detail(), "]"));
-    }
-    rows.push_back({TextCell(SeverityName(diagnostic.severity())), CountCell(diagnostic.count()),
-                    TextCell(diagnostic.sentence()), TextCell(where)});
-  }
-  return Table("Shortcomings of the file", {"severity", "times", "what", "first at"}, rows);
+  const int64_t more = curve.oom_position_size() - std::ssize(table.rows) + curve.left_out_ooms();
+  if (more > 0) table.note = StrCat("and ", FormatCount(more), " more");
+  return StrCat(OomTables(device), HtmlTable(table));
 }
 
 }  // namespace
@@ -378,32 +265,37 @@ std::string KeyFigures(const proto::DeviceReport& device) {
 
 std::string ComparisonTable(const proto::DeviceReport& device) {
   if (device.page().others().empty()) return "";
-  Rows rows;
+  Table table{.title = "before and after",
+              .columns = {{.heading = "settings"},
+                          SizeColumn("peak reserved"),
+                          {.heading = "change", .unit = Unit::kLabel},
+                          SizeColumn("peak allocated"),
+                          SizeColumn("unused at the peak"),
+                          SizeColumn("inactive split"),
+                          CountColumn("out of memory"),
+                          CountColumn("retries"),
+                          CountColumn("driver calls")}};
   int others = 0;
   const auto add = [&](const proto::DeviceReport& run, bool is_base) {
     const int64_t change = run.peak_reserved_bytes() - device.peak_reserved_bytes();
     const bool sampled = run.has_fragmentation();
-    rows.push_back(
-        {{.html = StrCat("<span class=\"nowrap\">",
-                         is_base ? "<span class=\"swatch reserved\"></span>" : Swatch(others++),
-                         Element("code", SettingsName(run.conf())), "</span>")},
-         SizeCell(run.peak_reserved_bytes()),
-         NumberCell(is_base ? ""
-                            : StrCat(FormatSizeChange(change),
-                                     PercentChange(change, device.peak_reserved_bytes()))),
-         SizeCell(run.peak_allocated_bytes()),
-         sampled ? SizeCell(run.fragmentation().reserved_minus_active_bytes()) : NumberCell("-"),
-         sampled ? SizeCell(run.fragmentation().inactive_split_bytes()) : NumberCell("-"),
-         CountCell(run.ooms()),
-         StatisticCell(run, "num_alloc_retries"),
-         CountCell(run.device_calls())});
+    Cell settings("");
+    settings.html = StrCat("<span class=\"nowrap\">",
+                           is_base ? "<span class=\"swatch reserved\"></span>" : Swatch(others++),
+                           Element("code", SettingsName(run.conf())), "</span>");
+    table.rows.push_back(
+        {{std::move(settings), run.peak_reserved_bytes(),
+          is_base ? ""
+                  : StrCat(FormatSizeChange(change),
+                           PercentChange(change, device.peak_reserved_bytes())),
+          run.peak_allocated_bytes(),
+          sampled ? Cell(run.fragmentation().reserved_minus_active_bytes()) : "-",
+          sampled ? Cell(run.fragmentation().inactive_split_bytes()) : "-", run.ooms(),
+          StatisticCell(run, "num_alloc_retries"), run.device_calls()}});
   };
   add(device, true);
   for (const proto::Page::Other& other : device.page().others()) add(other.report(), false);
-  return Table("Before and after",
-               {"settings", "peak reserved", "change", "peak allocated", "unused at the peak",
-                "inactive split", "out of memory", "retries", "driver calls"},
-               rows);
+  return HtmlTable(table);
 }
 
 std::string OutOfMemory(const proto::DeviceReport& device) {
@@ -415,10 +307,11 @@ std::string Tables(const proto::DeviceReport& device) {
   return StrCat(
       // The charts show the same for any moment.
       holdings.empty() ? "" : StrCat("<noscript>", holdings, "</noscript>\n"),
-      Section("Where each phase peaks", Phases(device)), Section("Modules", Modules(device)),
+      Section("Where each phase peaks", Phases(device)),
+      Section(ModuleTable(device.categories(), kMaxModules)),
       IsFragmented(device) ? Section("Fragmentation", FragmentationTables(device)) : "",
-      Section("The loop", Loop(device)), Section("Streams", Streams(device)),
-      Section("Exceptions", Failures(device)), Section("Diagnostics", DiagnosticsTable(device)),
+      Section("The loop", Loop(device)), Streams(device.inventory()),
+      Section(FailureTable(device, kMaxFailures)), Section(DiagnosticsTable(device)),
       Section("About this run", Circumstances(device)));
 }
 

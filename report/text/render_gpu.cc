@@ -60,7 +60,7 @@ std::string Answer(const proto::DeviceReport& device) {
   return text;
 }
 
-void Table(const proto::DeviceReport& device, std::string* out) {
+void GpuTable(const proto::DeviceReport& device, std::string* out) {
   const proto::GpuFigures& a = device.gpu().predicted();
   const proto::GpuFigures& b = device.gpu().measured();
   StrAppend(out, "\n");
@@ -279,7 +279,7 @@ Text RenderGpu(const proto::DeviceReport& device) {
               device.faults().empty() ? Tone::kAnswer : Tone::kBadAnswer});
   answer.AddAll(ProblemLines(device.faults()));
   std::string& out = answer.text;
-  Table(device, &out);
+  GpuTable(device, &out);
   StrAppend(&out, "\n");
   AddRow(&out, "settings", SettingsName(device.conf()));
   AddRow(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
-#include "report/words/lines.h"
+#include "report/table/tables.h"
+#include "report/text/render_table.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -19,22 +20,26 @@ void RenderHeld(const proto::Held& held, std::string_view title, std::string* ou
     return row.stack().depth() > 0;
   });
   if (!is_known && held.filter().empty()) return;
-  StrAppend(out, "\n  ", title);
+  std::string heading(title);
   const auto bytes_of = [](const auto& from) {
     return from.bytes() > 0 ? from.bytes() : from.requested_bytes();
   };
   if (!held.filter().empty()) {
-    StrAppend(out, ", in stacks that contain '", held.filter(), "': ", FormatSize(bytes_of(held)),
-              " in ", FormatCount(held.allocations(), "allocation"));
+    StrAppend(&heading, ", in stacks that contain '", held.filter(),
+              "': ", FormatSize(bytes_of(held)), " in ",
+              FormatCount(held.allocations(), "allocation"));
   }
-  StrAppend(out, "\n");
+  std::vector<HeldRow> rows;
   for (const proto::HeldBytes& row : stacks) {
-    SizeLine(out, bytes_of(row),
-             StrCat(row.stack().summary(), " in ", FormatCount(row.allocations(), "allocation")));
+    rows.push_back({bytes_of(row), row.stack().summary(), row.allocations()});
   }
+  Table table = HeldTable(std::move(heading), "stack", rows, bytes_of(held));
   if (held.left_out_stacks() > 0) {
-    StrAppend(out, "              and ", FormatCount(held.left_out_stacks(), "more stack"), "\n");
+    table.note = StrCat("and ", FormatCount(held.left_out_stacks(), "more stack"));
   }
+  // What a filter selects may be nothing.
+  if (rows.empty()) StrAppend(out, "\n  ", table.title, "\n");
+  AddTable(table, out);
 }
 
 }  // namespace memreplay

@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
+#include <tuple>
 #include <vector>
 
-#include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "report/text/render_held.h"
-#include "report/words/answer.h"
+#include "report/table/tables.h"
+#include "report/text/render_table.h"
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
@@ -28,8 +26,7 @@ std::string Where(const google::protobuf::RepeatedField<int64_t>& pool, int64_t 
 
 void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
   const proto::MemoryUse& use = oom.use();
-  StrAppend(out, "\n  where the memory is\n");
-  for (const MemoryPart& part : PartsOf(use)) SizeLine(out, part.bytes, part.what);
+  AddTable(UseTable(use), out);
   if (use.private_pool_bytes() > 0) {
     AddRow(out, "private pools",
            StrCat(FormatSize(use.private_pool_bytes()), " of it, ",
@@ -42,124 +39,33 @@ void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
   }
 }
 
-// Returns the cheapest changes of the script that would have served the request, and what to write.
-// Whether there is memory to spare is unknown if what would have followed is.
-std::string ServingAdvice(const proto::Advice& advice) {
-  std::string out;
-  for (const int32_t index : advice.serving_rows()) {
-    const proto::Advice::Row& row = advice.rows(index);
-    if (out.empty()) out = "\n  would have served it, by editing the recording\n";
-    StrAppend(&out, "  ", row.change(), ": ", advice.is_lower_bound() ? "at least " : "",
-              FormatSize(row.peak_reserved_bytes()), " reserved",
-              row.fits() ? StrCat(", ", FormatSize(row.spare_bytes()), " to spare") : "",
-              "; cost: ", row.cost(), "; to write:\n");
-    for (const std::string& line : row.lines()) StrAppend(&out, "    ", line, "\n");
-  }
-  return out;
-}
-
-std::string Share(const proto::HeldBytes& held) {
-  return StrCat(" in ", FormatCount(held.allocations(), "allocation"));
-}
-
 // Appends the categories of a recording; `bytes` are as requested.
 void RenderCategoryBytes(const proto::Categories& categories, std::string* out) {
-  std::vector<std::pair<int64_t, std::string>> rows;
+  std::vector<HeldRow> rows;
   for (const auto& [category, bytes] : categories.bytes_by_category()) {  // in any order
-    rows.emplace_back(-bytes, category);
+    rows.push_back({bytes, category});
   }
-  std::sort(rows.begin(), rows.end());
-  if (!rows.empty()) StrAppend(out, "\n  live by category, as requested\n");
-  for (const auto& [bytes, category] : rows) SizeLine(out, -bytes, category);
+  std::sort(rows.begin(), rows.end(), [](const HeldRow& a, const HeldRow& b) {
+    return std::tie(b.bytes, a.who.words) < std::tie(a.bytes, b.who.words);
+  });
+  AddTable(HeldTable("live by category, as requested", "category", rows, 0), out);
 }
 
 void RenderLive(const proto::OutOfMemory& oom, std::string* out) {
-  if (oom.categories_size() > 0) StrAppend(out, "\n  live by category\n");
+  std::vector<HeldRow> categories, stacks;
   for (const proto::HeldBytes& held : oom.categories()) {
-    SizeLine(out, held.bytes(), StrCat(held.category(), Share(held)));
+    categories.push_back({held.bytes(), held.category(), held.allocations()});
   }
-  if (oom.live_size() > 0) StrAppend(out, "\n  live by stack\n");
-  int shown = 0;
   for (const proto::HeldBytes& held : oom.live()) {
-    if (shown++ == kMaxLiveShown) break;
-    SizeLine(out, held.bytes(), StrCat(held.stack().summary(), Share(held)));
+    if (std::ssize(stacks) == kMaxLiveShown) break;
+    stacks.push_back({held.bytes(), held.stack().summary(), held.allocations()});
   }
+  AddTable(HeldTable("live by category", "category", categories, 0), out);
+  Table table = HeldTable("live by stack", "stack", stacks, 0);
   if (oom.live_stacks() > kMaxLiveShown) {
-    StrAppend(out, "              and ",
-              FormatCount(oom.live_stacks() - kMaxLiveShown, "more stack"), "\n");
+    table.note = StrCat("and ", FormatCount(oom.live_stacks() - kMaxLiveShown, "more stack"));
   }
-}
-
-void RenderFree(const proto::OutOfMemory& oom, std::string* out) {
-  if (oom.largest_free_size() == 0) return;
-  StrAppend(out, "\n  largest free block of each pool and stream\n");
-  int shown = 0;
-  for (const auto& free : oom.largest_free()) {
-    if (shown++ == kMaxFreeLists) {
-      StrAppend(out, "              and ", oom.largest_free_size() - kMaxFreeLists, " more\n");
-      break;
-    }
-    SizeLine(out, free.bytes(),
-             StrCat(Where(free.segment_pool_id(), free.stream()), ", ",
-                    SegmentTypeName(free.segment_type()), "; ", FormatSize(free.free_bytes()),
-                    " free in ", FormatCount(free.free_blocks(), "block")));
-  }
-}
-
-std::string Age(const proto::PinnedSegment::Pin& pin) {
-  if (pin.age() < 0) return "allocated before the recording began";
-  return StrCat(FormatCount(pin.age(), "event"), " old (event ", FormatCount(pin.event()), ")");
-}
-
-void RenderPinned(const proto::OutOfMemory& oom, std::string* out) {
-  if (oom.pinned_segments() == 0) return;
-  StrAppend(out, "\n  ", FormatSize(oom.pinned_free_bytes()), " is stuck in ",
-            FormatCount(oom.pinned_segments(), "segment"), " because live tensors sit in ",
-            oom.pinned_segments() == 1 ? "it" : "them", "\n");
-  int shown = 0;
-  for (const proto::PinnedSegment& segment : oom.pinned()) {
-    if (shown++ == kMaxPinnedShown) break;
-    SizeLine(out, segment.free_bytes(),
-             StrCat("free of ", FormatSize(segment.total_size()), " at ",
-                    absl::StrFormat("0x%x", segment.address()), ", pinned by ",
-                    FormatSize(segment.live_bytes()), " in ",
-                    FormatCount(segment.live_blocks(), "block")));
-    if (segment.pins_size() > 0) {
-      const auto& pin = segment.pins(0);
-      StrAppend(out, "              ", segment.live_blocks() > 1 ? "the largest: " : "",
-                FormatSize(pin.bytes()), " by ", pin.stack().summary(), ", ", Age(pin), "\n");
-    }
-  }
-}
-
-// Returns the error bar: what addresses in the other order change.
-std::string OtherOrder(const proto::Counterfactual& answer) {
-  std::vector<std::string> changed;
-  const std::string_view other =
-      ResultOf(answer.other_order_survives(), answer.other_order_served());
-  if (other != ResultOf(answer.survives(), answer.served())) changed.emplace_back(other);
-  if (answer.kind() == proto::Counterfactual::memory && answer.other_order_survives() &&
-      answer.other_order_amount_bytes() != answer.amount_bytes()) {
-    changed.push_back(StrCat(FormatSize(answer.other_order_amount_bytes()), " more memory"));
-  }
-  if (changed.empty()) {
-    return OtherOrderText(answer.peak_reserved_bytes(), answer.other_order_peak_reserved_bytes());
-  }
-  return StrCat("; with addresses in the opposite order: ", absl::StrJoin(changed, ", "));
-}
-
-void RenderCounterfactuals(const proto::OutOfMemory& oom, Text* out) {
-  if (oom.counterfactuals_size() == 0) return;
-  StrAppend(&out->text, "\n  what would have helped (each change was simulated)\n");
-  for (const proto::Counterfactual& answer : oom.counterfactuals()) {
-    const std::string_view result = ResultOf(answer.survives(), answer.served());
-    out->Add({"",
-              absl::StrFormat("%-11s  %s; peak reserved %s%s", ToAbsl(result), answer.change(),
-                              FormatSize(answer.peak_reserved_bytes()), OtherOrder(answer)),
-              answer.survives() ? Tone::kGood
-              : answer.served() ? Tone::kPlain
-                                : Tone::kBad});
-  }
+  AddTable(table, out);
 }
 
 void RenderSteps(const proto::OutOfMemory& oom, std::string* out) {
@@ -213,10 +119,10 @@ void RenderOom(const proto::DeviceReport& device, Text* answer) {
   RenderUse(oom, out);
   if (oom.categories_size() == 0) RenderCategoryBytes(device.categories(), out);
   RenderLive(oom, out);
-  RenderFree(oom, out);
-  RenderPinned(oom, out);
-  RenderCounterfactuals(oom, answer);
-  StrAppend(out, ServingAdvice(device.advice()));
+  AddTable(FreeTable(oom.largest_free(), kMaxFreeLists), out);
+  AddTable(PinnedTable(oom, kMaxPinnedShown), out);
+  AddTable(HelpTable(oom), answer);
+  AddTable(ServingTable(device.advice()), out);
 }
 
 }  // namespace memreplay

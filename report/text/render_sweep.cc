@@ -1,15 +1,14 @@
 #include "report/text/render_sweep.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "report/table/tables.h"
+#include "report/text/render_table.h"
 #include "report/words/answer.h"
-#include "report/words/duration.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "report/words/sweep_words.h"
@@ -30,98 +29,6 @@ std::string Fidelity(const proto::DeviceReport& device) {
                                            : "no recorded events to compare with";
   }
   return FidelitySentence(device);
-}
-
-// Returns a table whose columns are as wide as their widest cell; the last is flush left.
-std::string Table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    StrAppend(&text, " ");
-    for (size_t i = 0; i < row.size(); ++i) {
-      const std::string space(widths[i] - row[i].size(), ' ');
-      StrAppend(&text, i == 0 ? " " : "  ", i + 1 == row.size() ? row[i] : StrCat(space, row[i]));
-    }
-    StrAppend(&text, "\n");
-  }
-  return text;
-}
-
-std::string Calls(const proto::SweepRow::DeviceCalls& calls) {
-  return StrCat(FormatCount(calls.cuda_malloc()), "/", FormatCount(calls.cuda_free()), "/",
-                FormatCount(calls.map()), "/", FormatCount(calls.unmap()), "/",
-                FormatCount(calls.synchronize()));
-}
-
-// Returns the cells of a row. `with_time` adds a column for the time that the calls would take.
-std::vector<std::string> RowCells(const std::string& rank, const proto::SweepRow& row,
-                                  bool with_time) {
-  if (!row.refused().empty()) {
-    std::vector<std::string> cells(with_time ? 8 : 7, "-");
-    cells.front() = rank;
-    cells.push_back(
-        StrCat(ConfName(row.conf(), row.memory_fraction()), "  REJECTED: ", row.refused()));
-    return cells;
-  }
-  std::string name = ConfName(row.conf(), row.memory_fraction());
-  if (row.is_current()) StrAppend(&name, "  (current)");
-  if (!row.risks().empty() && row.risks(0).rfind("HARMFUL", 0) == 0) {
-    StrAppend(&name, "  (HARMFUL PAIR)");
-  }
-  std::vector<std::string> cells = {
-      rank,
-      row.oom() ? StrCat("event ", FormatCount(row.first_oom_event())) : "no",
-      FormatSize(row.peak_reserved_bytes()),
-      FormatSize(row.reserved_minus_allocated_bytes()),
-      absl::StrFormat("%.0f %%", 100 * row.fragmentation()),
-      FormatCount(row.alloc_retries()),
-      Calls(row.calls())};
-  if (with_time) cells.push_back(FormatDuration(std::llround(1e9 * row.driver_seconds())));
-  cells.push_back(std::move(name));
-  return cells;
-}
-
-bool SameOutcome(const proto::SweepRow& a, const proto::SweepRow& b) {
-  return a.refused() == b.refused() && a.ooms() == b.ooms() &&
-         a.peak_reserved_bytes() == b.peak_reserved_bytes() &&
-         a.reserved_minus_allocated_bytes() == b.reserved_minus_allocated_bytes() &&
-         a.alloc_retries() == b.alloc_retries() && a.device_calls() == b.device_calls();
-}
-
-std::string SweepTable(const proto::Sweep& sweep) {
-  std::vector<std::vector<std::string>> rows = {{"", "out of memory", "peak reserved", "unused",
-                                                 "share", "retries", "driver calls", "settings"}};
-  const bool with_time = !sweep.costs_of().empty();
-  if (with_time) rows[0].insert(rows[0].end() - 1, "their time");
-  bool current_shown = false;
-  for (int i = 0; i < sweep.rows_size() && rows.size() <= static_cast<size_t>(sweep.shown()); ++i) {
-    // Among settings with the same result, the simplest represents all.
-    int last = i;
-    while (sweep.searched() && !sweep.rows(i).is_current() && last + 1 < sweep.rows_size() &&
-           !sweep.rows(last + 1).is_current() && SameOutcome(sweep.rows(i), sweep.rows(last + 1))) {
-      ++last;
-    }
-    rows.push_back(RowCells(StrCat(i + 1), sweep.rows(i), with_time));
-    if (last > i) {
-      StrAppend(&rows.back().back(), "  (and ", FormatCount(last - i),
-                " more with the same result)");
-    }
-    current_shown |= sweep.rows(i).is_current();
-    i = last;
-  }
-  if (!current_shown) {
-    int rank = 0;
-    for (int i = 0; i < sweep.rows_size(); ++i) {
-      if (sweep.rows(i).is_current()) rank = i + 1;
-    }
-    rows.push_back(
-        RowCells(rank == 0 ? std::string("-") : StrCat(rank), sweep.current(), with_time));
-  }
-  return Table(rows);
 }
 
 void RenderBounds(const proto::LowerBounds& bounds, std::string* out) {
@@ -234,7 +141,9 @@ Text RenderSweep(const proto::DeviceReport& device) {
                 : std::string("device of unlimited size; --capacity sets a limit"),
             "\n  replay: ", Fidelity(device), "\n", ControlLines(device));
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
-  StrAppend(&out, "\n", SweepTable(sweep),
+  StrAppend(&out, "\n");
+  AddTable(SweepTable(sweep), &out);
+  StrAppend(&out,
             "  unused: reserved - allocated at the peak of reserved; driver calls: "
             "cudaMalloc/cudaFree/map/unmap/wait\n  ",
             sweep.costs_of().empty()
@@ -264,30 +173,34 @@ Text RenderFits(const proto::DeviceReport& device) {
             "processes need more\n");
   StrAppend(&out, ControlLines(device));
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
-  std::vector<std::vector<std::string>> rows = {{"safe from", "opposite order", "smallest",
-                                                 "without retries", "reserved without a limit",
-                                                 "settings"}};
-  const auto size = [](int64_t bytes) {
-    return bytes == 0 ? std::string("none") : FormatSize(bytes);
-  };
+  const auto size = [](int64_t bytes) { return bytes == 0 ? Cell("none") : Cell(bytes); };
+  Table table{.columns = {SizeColumn("safe from"),
+                          SizeColumn("opposite order"),
+                          SizeColumn("smallest"),
+                          SizeColumn("without retries"),
+                          SizeColumn("reserved without a limit"),
+                          {.heading = "settings"}},
+              .has_headings = true};
   bool is_sampled = false;
   for (const auto& row : fits.rows()) {
-    std::string name = ConfName(row.conf(), row.memory_fraction());
-    if (row.is_current()) StrAppend(&name, "  (current)");
+    std::string name = ConfCell(row.conf(), row.memory_fraction(), row.is_current());
     if (!row.refused().empty()) {
-      rows.push_back({"-", "-", "-", "-", "-", StrCat(name, "  REJECTED: ", row.refused())});
+      table.rows.push_back(
+          {{"-", "-", "-", "-", "-", StrCat(name, "  REJECTED: ", row.refused())}});
       continue;
     }
     if (row.proven_until_bytes() > 0 && row.proven_until_bytes() < row.without_retries_bytes()) {
       StrAppend(&name, "  (proven up to ", FormatSize(row.proven_until_bytes()), ")");
       is_sampled = true;
     }
-    rows.push_back({size(row.safe_bytes()), size(row.other_order_safe_bytes()),
-                    size(row.smallest_bytes()), size(row.without_retries_bytes()),
-                    FormatSize(row.unlimited_peak_reserved_bytes()), name});
+    table.rows.push_back(
+        {{size(row.safe_bytes()), size(row.other_order_safe_bytes()), size(row.smallest_bytes()),
+          size(row.without_retries_bytes()), row.unlimited_peak_reserved_bytes(), name}});
   }
+  StrAppend(&out, "\n");
+  AddTable(table, &out);
   StrAppend(
-      &out, "\n", Table(rows),
+      &out,
       IsLowerBound(device.unseen()) ? "  for what was recorded, safe from: " : "  safe from: ",
       "every larger size works too",
       is_sampled ? " (proven up to the size shown; beyond it, the sizes tried)" : "",
@@ -297,18 +210,24 @@ Text RenderFits(const proto::DeviceReport& device) {
     if (row.safe_bytes() == 0) continue;
     int edge = 0;
     while (row.probes(edge).capacity_bytes() != row.safe_bytes()) ++edge;
-    std::vector<std::vector<std::string>> near = {
-        {"device", "bytes", "out of memory", "retries", "driver calls", "peak reserved"}};
+    Table near{
+        .title = StrCat("sizes near the limit, ", ConfName(row.conf(), row.memory_fraction())),
+        .columns = {SizeColumn("device"),
+                    CountColumn("bytes"),
+                    CountColumn("out of memory"),
+                    CountColumn("retries"),
+                    CountColumn("driver calls"),
+                    {.heading = "peak reserved", .unit = Unit::kSize}},
+        .has_headings = true};
     for (int i = std::max(0, edge - kNearEdge);
          i < std::min(row.probes_size(), edge + kNearEdge + 1); ++i) {
       const auto& probe = row.probes(i);
-      near.push_back({FormatSize(probe.capacity_bytes()), FormatCount(probe.capacity_bytes()),
-                      probe.survives() ? "no" : FormatCount(probe.ooms(), "time"),
-                      FormatCount(probe.alloc_retries()), FormatCount(probe.device_calls()),
-                      FormatSize(probe.peak_reserved_bytes())});
+      near.rows.push_back(
+          {{probe.capacity_bytes(), probe.capacity_bytes(),
+            probe.survives() ? "no" : FormatCount(probe.ooms(), "time"), probe.alloc_retries(),
+            probe.device_calls(), probe.peak_reserved_bytes()}});
     }
-    StrAppend(&out, "\n  sizes near the limit, ", ConfName(row.conf(), row.memory_fraction()), "\n",
-              Table(near));
+    AddTable(near, &out);
   }
   RenderBounds(fits.lower_bounds(), &out);
   return answer;

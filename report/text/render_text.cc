@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "report/table/tables.h"
 #include "report/text/render_advice.h"
 #include "report/text/render_categories.h"
 #include "report/text/render_gpu.h"
@@ -13,9 +14,9 @@
 #include "report/text/render_loop.h"
 #include "report/text/render_oom.h"
 #include "report/text/render_sweep.h"
+#include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
-#include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "report/words/sweep_words.h"
 #include "report/words/verdict.h"
@@ -81,21 +82,8 @@ void RenderPeaks(const proto::DeviceReport& device, std::string* out) {
 void RenderFragmentation(const proto::DeviceReport& device, std::string* out) {
   if (!device.has_fragmentation()) return;
   const proto::Fragmentation& f = device.fragmentation();
-  StrAppend(out, device.mode() == proto::Mode::inspect
-                     ? std::string("\n  fragmentation at the end\n")
-                     : StrCat("\n  fragmentation ",
-                              f.at_event() < 0 ? std::string("before the first event")
-                                               : StrCat("at event ", FormatCount(f.at_event())),
-                              ", the peak of reserved memory\n"));
-  AddRow(out, "reserved - active", FormatSizeExactly(f.reserved_minus_active_bytes()));
-  AddRow(out, "inactive split", FormatSizeExactly(f.inactive_split_bytes()));
-  AddRow(out, "internal", FormatSizeExactly(f.internal_bytes()));
-  if (f.unservable_requests() > 0) {
-    AddRow(out, "unservable",
-           absl::StrFormat("%.1f %% of the free bytes could not serve any of the last %s",
-                           100.0 * f.unservable_share(),
-                           FormatCount(f.unservable_requests(), "request")));
-  }
+  AddTable(FragmentationTable(device), out);
+  if (const std::string text = UnservableText(f); !text.empty()) AddRow(out, "unservable", text);
   int shown = 0;
   for (const auto& free : f.largest_free()) {
     if (shown++ == kMaxFreeRows) {
@@ -153,16 +141,7 @@ void RenderInventory(const proto::DeviceReport& device, std::string* out) {
                                                 inventory.actions().end());
     for (const auto& [action, count] : sorted) AddRow(out, action, FormatCount(count));
   }
-  if (inventory.streams_size() > 0) {
-    StrAppend(out, "\n  ", FormatCount(inventory.streams_size(), "stream"), "\n");
-    for (const auto& stream : inventory.streams()) {
-      AddRow(out, StreamName(stream.stream()),
-             StrCat(FormatCount(stream.allocs(), "alloc"), " of ",
-                    FormatSize(stream.requested_bytes()), " in total; at the end ",
-                    FormatCount(stream.segments(), "segment"), " of ",
-                    FormatSize(stream.reserved_bytes())));
-    }
-  }
+  AddTable(StreamTable(inventory), out);
   if (inventory.pools_size() > 0) {
     StrAppend(out, "\n  ", FormatCount(inventory.pools_size(), "pool"), " at the end\n");
     for (const auto& pool : inventory.pools()) {
@@ -171,20 +150,6 @@ void RenderInventory(const proto::DeviceReport& device, std::string* out) {
           StrCat(FormatCount(pool.segments(), "segment"), " of ", FormatSize(pool.reserved_bytes()),
                  ", ", FormatSize(pool.active_bytes()), " active"));
     }
-  }
-}
-
-void RenderDiagnostics(const proto::DeviceReport& device, std::string* out) {
-  if (device.diagnostics_size() > 0) StrAppend(out, "\n  diagnostics\n");
-  for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
-    std::string where;
-    for (const auto& place : diagnostic.places()) {
-      StrAppend(&where, where.empty() ? "first at " : ", ", FormatCount(place.position()));
-      if (!place.detail().empty()) StrAppend(&where, " [", place.detail(), "]");
-    }
-    StrAppend(out, "  ", SeverityName(diagnostic.severity()), ", ",
-              FormatCount(diagnostic.count(), "time"), ": ", diagnostic.sentence(),
-              where.empty() ? "" : StrCat("; ", where), "\n");
   }
 }
 
@@ -229,16 +194,8 @@ void RenderDevice(const proto::DeviceReport& device, Text* answer) {
   if (inspect && device.has_loop()) {
     StrAppend(out, RenderCategories(device.categories()), RenderLoopText(device));
   }
-  if (device.failures_size() > 0) StrAppend(out, "\n  requests that raise an exception\n");
-  int shown = 0;
-  for (const proto::RequestFailure& failure : device.failures()) {
-    if (shown++ == kMaxFailures) {
-      StrAppend(out, "  and ", device.failures_size() - kMaxFailures, " more\n");
-      break;
-    }
-    AddRow(out, StrCat("request ", FormatCount(failure.request())), failure.message());
-  }
-  RenderDiagnostics(device, out);
+  AddTable(FailureTable(device, kMaxFailures), out);
+  AddTable(DiagnosticsTable(device), out);
 }
 
 // Returns whether everything about a device stays together; otherwise the answers about all devices

@@ -44,6 +44,7 @@ ORDER = [
     "sim/confirm",
     "report/words",
     "report/message",
+    "report/table",
     "report/text",
     "report/page",
     "report/run",
@@ -68,7 +69,7 @@ SEES = {
     "cli": {"proto", "hardware", "trace", "synth", "sim", "report", "cuda", "record"},
 }
 # Siblings that do not know each other.
-APART = [{"sim/oom", "sim/confirm"}, {"report/text", "sim"}, {"report/page", "sim"},
+APART = [{"sim/oom", "sim/confirm"}, {"report/table", "sim"}, {"report/text", "sim"}, {"report/page", "sim"},
          {"report/message", "sim"}]
 # Standard and library headers by stage; cuda/ loads the driver at run time and
 # is the only one that may know its header.

@@ -1,0 +1,184 @@
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "report/table/tables.h"
+#include "report/words/category_columns.h"
+#include "report/words/sizes.h"
+#include "trace/value/bounded.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr int kMaxModuleDepth = 4;
+constexpr int64_t kMinShare = 50;  // of the peak, one in so many: smaller modules are left out
+
+// Returns "forward 3", or "the whole run" if no phases are known.
+std::string PhaseText(const proto::Categories& categories, const proto::Categories::Phase& phase) {
+  if (categories.phases_size() == 1 && phase.name() == "other") return "the whole run";
+  const bool has_step = phase.name() != "load" && phase.step() > 0 && categories.peak_step() > 0;
+  return has_step ? StrCat(phase.name(), " ", phase.step()) : phase.name();
+}
+
+size_t DepthOf(const proto::Categories::Module& module) {
+  return static_cast<size_t>(std::count(module.path().begin(), module.path().end(), '.'));
+}
+
+}  // namespace
+
+Table HeldTable(std::string title, std::string_view heading, const std::vector<HeldRow>& held,
+                int64_t whole) {
+  Table table{.title = std::move(title),
+              .columns = {{.heading = "live", .unit = Unit::kSize, .width = 10},
+                          {.heading = "share",
+                           .unit = Unit::kShare,
+                           .whole = whole,
+                           .medium = Medium::kPage},
+                          {.unit = Unit::kBar, .whole = whole},
+                          {.heading = std::string(heading)},
+                          {.heading = "allocations",
+                           .unit = Unit::kCount,
+                           .before = " in ",
+                           .noun = "allocation"}},
+              .note_indent = 14};
+  for (const HeldRow& row : held) {
+    table.rows.push_back({{row.bytes, row.bytes, row.bytes, row.who, row.allocations}});
+  }
+  return table;
+}
+
+Table PhaseTable(const proto::Categories& categories) {
+  Table table{.title = "peaks by phase, requested",
+              .columns = {{.heading = "phase", .width = -14}},
+              .has_headings = true};
+  std::vector<std::vector<int64_t>> bytes;
+  for (const proto::Categories::Phase& phase : categories.phases()) {
+    bytes.push_back(ByColumn(phase.bytes_by_category(), true));
+    table.rows.push_back({{Cell(PhaseText(categories, phase), phase.event(), 0)}});
+  }
+  const auto add = [&](std::string_view heading, std::string_view narrow, const auto& bytes_of) {
+    table.columns.push_back({.heading = std::string(heading),
+                             .unit = Unit::kMib,
+                             .width = 8,
+                             .before = " ",
+                             .narrow = narrow});
+    for (size_t i = 0; i < table.rows.size(); ++i) table.rows[i].cells.emplace_back(bytes_of(i));
+  };
+  for (size_t c = 0; c < CategoryColumns(true).size(); ++c) {
+    const CategoryColumn& column = CategoryColumns(true)[c];
+    if (std::any_of(bytes.begin(), bytes.end(), [&](const auto& row) { return row[c] != 0; })) {
+      add(column.sentence, column.heading, [&](size_t i) { return bytes[i][c]; });
+    }
+  }
+  add("live", "", [&](size_t i) { return categories.phases(static_cast<int>(i)).live_bytes(); });
+  return table;
+}
+
+Table ModuleTable(const proto::Categories& categories, size_t most) {
+  std::vector<const proto::Categories::Module*> shown;
+  std::vector<int64_t> sizes;
+  for (const proto::Categories::Module& module : categories.modules()) {
+    if (DepthOf(module) >= kMaxModuleDepth ||
+        IsLessThanOneIn(kMinShare, module.live_bytes(), categories.peak_bytes())) {
+      continue;
+    }
+    shown.push_back(&module);
+    sizes.push_back(module.live_bytes());
+  }
+  const size_t all = shown.size();
+  if (all > most) {
+    std::sort(sizes.begin(), sizes.end(), std::greater<>());
+    std::erase_if(shown,
+                  [&](const auto* module) { return module->live_bytes() < sizes[most - 1]; });
+    if (shown.size() > 2 * most) shown.resize(2 * most);
+  }
+  Table table{
+      .title = "modules at the peak, with those inside; their own peaks",
+      .columns = {{.heading = "module", .width = -40},
+                  {.heading = "live", .unit = Unit::kSize, .width = 10, .before = " "},
+                  {.unit = Unit::kBar, .whole = categories.peak_bytes()},
+                  {.heading = "its own peak", .unit = Unit::kSize, .width = 10, .before = " "}}};
+  for (const auto* module : shown) {
+    table.rows.push_back({{std::string(2 * DepthOf(*module), ' ') + module->path(),
+                           module->live_bytes(), module->live_bytes(), module->peak_live_bytes()}});
+  }
+  if (shown.size() < all) table.note = StrCat("and ", all - shown.size(), " smaller ones");
+  return table;
+}
+
+Table FragmentationTable(const proto::DeviceReport& device) {
+  const proto::Fragmentation& f = device.fragmentation();
+  Table table{
+      .title = device.mode() == proto::Mode::inspect
+                   ? "fragmentation at the end"
+                   : StrCat("fragmentation ",
+                            f.at_event() < 0 ? "before the first event"
+                                             : StrCat("at event ", FormatCount(f.at_event())),
+                            ", the peak of reserved memory"),
+      .columns = {{.width = -18},
+                  {.heading = "bytes", .unit = Unit::kExactSize, .before = " "},
+                  {.heading = "of reserved",
+                   .unit = Unit::kShare,
+                   .whole = device.peak_reserved_bytes(),
+                   .medium = Medium::kPage},
+                  {.heading = "what it is", .medium = Medium::kPage}}};
+  const auto add = [&](std::string_view name, int64_t bytes, std::string_view meaning) {
+    table.rows.push_back({{name, bytes, bytes, meaning}});
+  };
+  add("reserved - active", f.reserved_minus_active_bytes(),
+      "reserved from the driver but used by no tensor");
+  add("inactive split", f.inactive_split_bytes(),
+      "of that, next to live blocks: the segment cannot be released");
+  add("internal", f.internal_bytes(), "block sizes rounded up beyond the request");
+  return table;
+}
+
+std::string UnservableText(const proto::Fragmentation& fragmentation) {
+  if (fragmentation.unservable_requests() == 0) return "";
+  return absl::StrFormat("%.1f %% of the free bytes could not serve any of the last %s",
+                         100.0 * fragmentation.unservable_share(),
+                         FormatCount(fragmentation.unservable_requests(), "request"));
+}
+
+Table FreeTable(const google::protobuf::RepeatedPtrField<proto::Fragmentation::LargestFree>& free,
+                int most) {
+  Table table{
+      .title = "largest free block of each pool and stream",
+      .columns = {{.heading = "largest", .unit = Unit::kSize, .width = 10},
+                  {.heading = "pool"},
+                  {.heading = "stream", .before = ", "},
+                  {.heading = "kind", .before = ", "},
+                  {.heading = "free", .unit = Unit::kSize, .before = "; ", .after = " free"},
+                  {.heading = "blocks", .unit = Unit::kCount, .before = " in ", .noun = "block"}},
+      .note_indent = 14};
+  for (const proto::Fragmentation::LargestFree& each : free) {
+    if (std::ssize(table.rows) == most) {
+      table.note = StrCat("and ", free.size() - most, " more");
+      break;
+    }
+    table.rows.push_back(
+        {{each.bytes(), PoolName(each.segment_pool_id()), StreamName(each.stream()),
+          SegmentTypeName(each.segment_type()), each.free_bytes(), each.free_blocks()}});
+  }
+  return table;
+}
+
+Table StreamTable(const proto::Inventory& inventory) {
+  Table table{
+      .title = FormatCount(inventory.streams_size(), "stream"),
+      .columns = {{.heading = "stream", .width = -18},
+                  {.heading = "allocations", .unit = Unit::kCount, .before = " ", .noun = "alloc"},
+                  {.heading = "total", .unit = Unit::kSize, .before = " of ", .after = " in total"},
+                  {.heading = "segments at the end",
+                   .unit = Unit::kCount,
+                   .before = "; at the end ",
+                   .noun = "segment"},
+                  {.heading = "reserved at the end", .unit = Unit::kSize, .before = " of "}}};
+  for (const auto& stream : inventory.streams()) {
+    table.rows.push_back({{StreamName(stream.stream()), stream.allocs(), stream.requested_bytes(),
+                           stream.segments(), stream.reserved_bytes()}});
+  }
+  return table;
+}
+
+}  // namespace memreplay
