@@ -1,4 +1,4 @@
-// The GPUs that memreplay knows by name, in one table for every command. cards.cc has the rows,
+// The GPUs that memreplay knows by name, in one table for every command. cards.tsv has the rows,
 // with the public source and date of each figure.
 #ifndef MEMREPLAY_HARDWARE_CARDS_H_
 #define MEMREPLAY_HARDWARE_CARDS_H_
@@ -46,6 +46,10 @@ struct Card {
   int clock_khz = 0;  // highest clock of the multiprocessors
   int memory_clock_khz = 0;
   int memory_bus_bits = 0;
+  // In float16 on dense operands, where tensor cores compute other than their number, the clock and
+  // the capability say; 0: they do not.
+  int tensor_tflops = 0;
+  int pcie_lanes = 16;
   std::string source;  // source and date of the memory figures
 };
 

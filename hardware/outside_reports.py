@@ -5,15 +5,14 @@
 
 outside_reports.tsv has what whole processes had: what is in use less what PyTorch allocated and what it holds
 unallocated. Each figure is printed with two decimals, so it is known to within 15 MiB. outside_parts.tsv has single
-parts. The context grows with the GPU's multiprocessors, whose number is in cards.cc.
+parts. The context grows with the GPU's multiprocessors, whose number is in cards.tsv.
 """
-import csv
 import pathlib
-import re
 import statistics
 import sys
 
-HERE = pathlib.Path(__file__).parent
+from card_rows import rows
+
 OF_UNKNOWN_GPU = 500  # MiB, where no GPU is named
 UNITS = {"KiB": 1 / 1024, "MiB": 1, "GiB": 1024}
 GROUPS = [("7.5", "T4, RTX 2080 Ti"), ("8.0", "A100"), ("8.6", "RTX 3080, 3090, A4000"),
@@ -25,16 +24,10 @@ def mebibytes(text):
     return float(number) * UNITS[unit]
 
 
-def rows(name):
-    lines = (HERE / name).read_text(encoding="utf-8").splitlines()
-    return list(csv.DictReader([line for line in lines if not line.startswith("#")], delimiter="\t"))
-
-
 def multiprocessors():
-    """Returns the number of each card of cards.cc by the words of its name."""
-    found = re.findall(r'\{"([\w-]+)",\s*"[^"]*",\s*"[^"]*",\s*\d+,[^,"]+,[^,"]+,\s*(?:true|false),\s*(\d+),',
-                       (HERE / "cards.cc").read_text(encoding="utf-8"))
-    return sorted(((name.split("-"), int(number)) for name, number in found), key=lambda card: len(card[0]))
+    """Returns the number of each card of cards.tsv by the words of its name."""
+    found = [(card["name"].split("-"), int(card["multiprocessors"])) for card in rows("cards.tsv")]
+    return sorted(found, key=lambda card: len(card[0]))
 
 
 def reports():

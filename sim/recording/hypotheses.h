@@ -37,6 +37,7 @@ struct Explanation {
   std::vector<std::string> notes = {};           // sentences for the report
 };
 
+// One guess; each has a row in hypotheses.cc.
 struct Hypothesis {
   // Returns whether the file leaves room for it; no replay is made.
   bool (*applies)(const Trace& trace);

@@ -98,7 +98,9 @@ def card():
         names = folder / "public_names.cc"  # as the rule public_names of record/card/BUILD.bazel makes it
         make(sys.executable, ROOT / "embed.py", "record/card/public_names.h", names,
              f"PublicNames={ROOT}/third_party/cuda/public_names.txt")
-        sources.append(names)
+        rows = folder / "card_rows.cc"  # as that of hardware/BUILD.bazel
+        make(sys.executable, ROOT / "hardware/card_rows.py", rows)
+        sources += [names, rows]
         objects = [folder / f"{n}.o" for n in range(len(sources))]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda pair: make(COMPILER, *flags, "-c", pair[0], "-o", pair[1]), zip(sources, objects)))
