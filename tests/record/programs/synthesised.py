@@ -10,7 +10,7 @@ import types
 
 import torch
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "trace" / "synth" / "walks"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "synth" / "walks"))
 import models
 
 RELEASE = tuple(int(part) for part in torch.__version__.split(".")[:2])
