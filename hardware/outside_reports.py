@@ -1,4 +1,4 @@
-"""Prints the tables of docs/record.md on the memory of a process outside PyTorch's allocator, from public reports.
+"""Prints the tables of docs/record_evidence.md on the memory of a process outside PyTorch's allocator.
 
     outside_reports.py          the tables
     outside_reports.py OUT.cc   the figures that every command takes, for outside_figures.h

@@ -1,7 +1,7 @@
 """Compares the scripts of these tests on the GPU of this machine and on the simulated GPU of its kind, event by
 event: on_card.py MEMREPLAY PYTHON CARD
 
-Prints a row for the table of docs/record.md for each script, and exits 1 if one differs.
+Prints a row for the table of docs/record_evidence.md for each script, and exits 1 if one differs.
 """
 import json
 import os

@@ -5,9 +5,9 @@ published.py MODDED_NANOGPT    only what was published: by how much runs of one 
 MODDED_NANOGPT is a clone of github.com/KellerJordan/modded-nanogpt, whose logs hold the source, the release of
 PyTorch and the peaks of runs on 8 H100. PYTHON is an interpreter with torch and numpy. A RECORD is a folder below
 records/, such as track_1_short/2025-05-25_EvenFasterReduce. CACHE keeps what Inductor and Triton compiled and the
-token files, which are random here. For each record it prints a row of the table in docs/record.md: what the last line
-of the run reports, published and here, in MiB. A record often has the logs of many runs of the same source: the row has
-the range of their figures. FLAGS in the environment are further flags of `memreplay record`.
+token files, which are random here. For each record it prints a row of the table in docs/record_evidence.md: what the
+last line of the run reports, published and here, in MiB. A record often has the logs of many runs of the same source:
+the row has the range of their figures. FLAGS in the environment are further flags of `memreplay record`.
 
 What is changed of the source is below in EDITS; which of them applied is reported on stderr.
 """

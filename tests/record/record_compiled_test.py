@@ -61,7 +61,7 @@ class RecordCompiledTest(Case):
                   f"{row['recompilations']} recompilations, {len(row['guards'])} guards")
         sums = [sum(row[key] for row in plain.values()) for key in ("graphs", "breaks", "recompilations")]
         print(f"| {Setting.torch} | {len(plain)} | {' | '.join(map(str, sums))} | "
-              f"{sum(len(row['guards']) for row in plain.values()):,} |")  # a row of docs/record.md
+              f"{sum(len(row['guards']) for row in plain.values()):,} |")  # a row of docs/record_internals.md
 
     def test_whole_graphs_quickly(self):
         """Runs a few scripts, and checks what the summary says about them."""

@@ -86,7 +86,7 @@ class PublicTest(Case):
                     environment={"PYTHONPATH": os.path.join(self.folder, "cs336-basics")})
                 self.assertEqual(run.status, 0, run.output)
                 ours, theirs = self.alike(f"made/{recording}", recording)
-                # docs/record.md has the addresses by which the others differ.
+                # docs/record_evidence.md has the addresses by which the others differ.
                 if (length, kind) != ("256", "training"):
                     self.assertEqual(ours, theirs)
                 else:

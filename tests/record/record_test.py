@@ -73,7 +73,7 @@ class RecordTest(Case):
                           [row["answer"] for row in run.process["values"]["asked"]])
 
     def test_what_follows_from_unknown_values(self):
-        """What follows is computed from the stand-ins; docs/record.md has the table."""
+        """What follows is computed from the stand-ins; docs/record_internals.md has the table."""
         run = self.record("unknown_derived.py")
         self.assertEqual(run.status, 0, run.output)
         for line in ("a number True", "its double True", "how many are positive 1024", "all below 2 True",

@@ -1,6 +1,6 @@
 """Takes and frees pinned memory at random, and holds PyTorch's statistics against a model of its host allocator.
 
-The model is what docs/record.md says of pinned memory. Arguments: the seed; settings, as PyTorch reads them.
+The model is what docs/record_internals.md says of pinned memory. Arguments: the seed; settings, as PyTorch reads them.
 """
 import random
 import sys
