@@ -69,9 +69,7 @@ bool IsEmpty(const Table& table, size_t column) {
 std::vector<size_t> PageOrder(const Table& table) {
   std::vector<size_t> order;
   for (size_t i = 0; i < table.columns.size(); ++i) {
-    const Medium medium = table.columns[i].medium;
-    if (medium != Medium::kBoth && medium != Medium::kPage) continue;
-    if (!IsEmpty(table, i)) order.push_back(i);
+    if (table.columns[i].is_on_page && !IsEmpty(table, i)) order.push_back(i);
   }
   std::stable_partition(order.begin(), order.end(),
                         [&](size_t i) { return table.columns[i].leads; });

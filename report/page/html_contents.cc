@@ -67,13 +67,13 @@ std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job
         {most, device.report->peak_reserved_bytes(), device.report->peak_requested_bytes()});
   }
   std::string outliers;
-  Table table{.title = "every device, the worst first, on one scale",
-              .columns = {{.heading = "device"},
-                          {.heading = "memory over the run"},
-                          SizeColumn("peak reserved"),
-                          SizeColumn("peak requested"),
-                          CountColumn("out of memory"),
-                          {.heading = "what holds it"}}};
+  Table table{"every device, the worst first, on one scale",
+              {{"device"},
+               {"memory over the run"},
+               {"peak reserved", Unit::kSize},
+               {"peak requested", Unit::kSize},
+               {"out of memory", Unit::kCount},
+               {"what holds it"}}};
   for (const PageDevice& device : devices) {
     std::string marks;
     if (job != nullptr && std::cmp_equal(device.index, job->worst_row())) marks = "worst";
@@ -86,9 +86,9 @@ std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job
                        "\">", EscapeHtml(device.name), "</button>",
                        marks.empty() ? "" : StrCat(" ", Element("b class=\"bad\"", marks)));
     curve.html = CurveHtml(*device.report, most);
-    table.rows.push_back({{std::move(name), std::move(curve), device.report->peak_reserved_bytes(),
-                           device.report->peak_requested_bytes(), device.report->ooms(),
-                           Diagnosis(*device.report)}});
+    table.Add({std::move(name), std::move(curve), device.report->peak_reserved_bytes(),
+               device.report->peak_requested_bytes(), device.report->ooms(),
+               Diagnosis(*device.report)});
   }
   std::string html;
   if (job != nullptr) {

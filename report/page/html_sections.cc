@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_format.h"
 #include "report/page/html.h"
-#include "report/page/html_oom.h"
 #include "report/table/tables.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
@@ -20,8 +19,11 @@
 namespace memreplay {
 namespace {
 
+using enum Unit;
+
 constexpr int kMaxFailures = 50;
 constexpr int kMaxOoms = 20;
+constexpr int kMaxPinned = 20;
 constexpr int kMaxFreeLists = 50;
 constexpr size_t kMaxModules = 40;
 
@@ -109,22 +111,21 @@ std::string Holdings(const proto::DeviceReport& device) {
 }
 
 std::string GroupTable(const proto::Page::BlockMap& map) {
-  Table table{.title = map.moment() == proto::Page::BlockMap::peak
-                           ? "segments at the peak of reserved memory"
-                           : "segments at the end",
-              .columns = {{.heading = "pool"},
-                          {.heading = "kind"},
-                          {.heading = "stream"},
-                          CountColumn("segments"),
-                          SizeColumn("reserved"),
-                          SizeColumn("active"),
-                          SizeColumn("free"),
-                          SizeColumn("largest free")}};
+  const bool is_peak = map.moment() == proto::Page::BlockMap::peak;
+  Table table{is_peak ? "segments at the peak of reserved memory" : "segments at the end",
+              {{"pool"},
+               {"kind"},
+               {"stream"},
+               {"segments", kCount},
+               {"reserved", kSize},
+               {"active", kSize},
+               {"free", kSize},
+               {"largest free", kSize}}};
   for (const proto::Page::Group& group : map.groups()) {
-    table.rows.push_back({{PoolName(group.segment_pool_id()), SegmentTypeName(group.segment_type()),
-                           StreamName(group.stream()), group.segments(), group.reserved_bytes(),
-                           group.active_bytes(), group.reserved_bytes() - group.active_bytes(),
-                           group.largest_free_bytes()}});
+    table.Add({PoolName(group.segment_pool_id()), SegmentTypeName(group.segment_type()),
+               StreamName(group.stream()), group.segments(), group.reserved_bytes(),
+               group.active_bytes(), group.reserved_bytes() - group.active_bytes(),
+               group.largest_free_bytes()});
   }
   return HtmlTable(table);
 }
@@ -213,15 +214,47 @@ std::string Circumstances(const proto::DeviceReport& device) {
   return html;
 }
 
+bool RunsOut(const proto::OutOfMemory& oom) { return oom.verdict() != proto::Verdict::none; }
+
+// Returns the table with what helps first.
+std::string Help(const proto::OutOfMemory& oom) {
+  Table table = HelpTable(oom);
+  std::stable_partition(table.rows.begin(), table.rows.end(),
+                        [](const Table::Row& row) { return row.tone != Tone::kBad; });
+  return HtmlTable(table);
+}
+
+// Returns the table, each change with its colour in the chart.
+std::string Serving(const proto::DeviceReport& device) {
+  Table table = ServingTable(device.advice());
+  int curve = device.page().others_size();
+  for (Table::Row& row : table.rows) {
+    row.cells[0].html = StrCat(Swatch(curve++), EscapeHtml(row.cells[0].words));
+  }
+  return HtmlTable(table);
+}
+
+std::string OomTables(const proto::DeviceReport& device) {
+  const proto::OutOfMemory& oom = device.oom();
+  if (!RunsOut(oom)) return "";
+  std::string html = StrCat("<div class=\"columns\"><div>", Help(oom), "</div><div>",
+                            HtmlTable(UseTable(oom.use())), "</div></div>\n", Serving(device));
+  if (oom.verdict() == proto::Verdict::fragmentation) {
+    StrAppend(&html, HtmlTable(PinnedTable(oom, kMaxPinned)));
+  }
+  for (const std::string& note : oom.notes()) StrAppend(&html, Element("p class=\"note\"", note));
+  return html;
+}
+
 std::string Ooms(const proto::DeviceReport& device) {
   const proto::Page::Curve& curve = device.page().curve();
-  Table table{.title = "requests that ran out of memory", .columns = {{}, SizeColumn("size")}};
+  Table table{"requests that ran out of memory", {{}, {"size", kSize}}};
   for (int i = 0; i < std::min(curve.oom_position_size(), kMaxOoms); ++i) {
     const int64_t position = curve.oom_position(i);
-    table.rows.push_back({{Cell(StrCat("at ", PositionNoun(device.inventory().is_program()), " ",
-                                       FormatCount(position)),
-                                position, 0),
-                           curve.oom_bytes(i)}});
+    table.Add({Cell(StrCat("at ", PositionNoun(device.inventory().is_program()), " ",
+                           FormatCount(position)),
+                    position, 0),
+               curve.oom_bytes(i)});
   }
   const int64_t more = curve.oom_position_size() - std::ssize(table.rows) + curve.left_out_ooms();
   if (more > 0) table.note = StrCat("and ", FormatCount(more), " more");
@@ -235,6 +268,11 @@ std::string Diagnosis(const proto::DeviceReport& device) {
   if (device.mode() == proto::Mode::what_if) return Sentence(AnswerSentence(device));
   return StrCat("Peak ", FormatSize(device.peak_requested_bytes()), " requested, ",
                 FormatSize(device.peak_reserved_bytes()), " reserved.");
+}
+
+std::string OomHeadline(const proto::OutOfMemory& oom) {
+  if (!RunsOut(oom)) return "";
+  return StrCat(VerdictName(oom.verdict()), ": ", oom.sentence());
 }
 
 std::string KeyFigures(const proto::DeviceReport& device) {
@@ -265,16 +303,16 @@ std::string KeyFigures(const proto::DeviceReport& device) {
 
 std::string ComparisonTable(const proto::DeviceReport& device) {
   if (device.page().others().empty()) return "";
-  Table table{.title = "before and after",
-              .columns = {{.heading = "settings"},
-                          SizeColumn("peak reserved"),
-                          {.heading = "change", .unit = Unit::kLabel},
-                          SizeColumn("peak allocated"),
-                          SizeColumn("unused at the peak"),
-                          SizeColumn("inactive split"),
-                          CountColumn("out of memory"),
-                          CountColumn("retries"),
-                          CountColumn("driver calls")}};
+  Table table{"before and after",
+              {{"settings"},
+               {"peak reserved", kSize},
+               {"change", kLabel},
+               {"peak allocated", kSize},
+               {"unused at the peak", kSize},
+               {"inactive split", kSize},
+               {"out of memory", kCount},
+               {"retries", kCount},
+               {"driver calls", kCount}}};
   int others = 0;
   const auto add = [&](const proto::DeviceReport& run, bool is_base) {
     const int64_t change = run.peak_reserved_bytes() - device.peak_reserved_bytes();
@@ -283,19 +321,37 @@ std::string ComparisonTable(const proto::DeviceReport& device) {
     settings.html = StrCat("<span class=\"nowrap\">",
                            is_base ? "<span class=\"swatch reserved\"></span>" : Swatch(others++),
                            Element("code", SettingsName(run.conf())), "</span>");
-    table.rows.push_back(
-        {{std::move(settings), run.peak_reserved_bytes(),
-          is_base ? ""
-                  : StrCat(FormatSizeChange(change),
-                           PercentChange(change, device.peak_reserved_bytes())),
-          run.peak_allocated_bytes(),
-          sampled ? Cell(run.fragmentation().reserved_minus_active_bytes()) : "-",
-          sampled ? Cell(run.fragmentation().inactive_split_bytes()) : "-", run.ooms(),
-          StatisticCell(run, "num_alloc_retries"), run.device_calls()}});
+    table.Add({std::move(settings), run.peak_reserved_bytes(),
+               is_base ? ""
+                       : StrCat(FormatSizeChange(change),
+                                PercentChange(change, device.peak_reserved_bytes())),
+               run.peak_allocated_bytes(),
+               sampled ? Cell(run.fragmentation().reserved_minus_active_bytes()) : "-",
+               sampled ? Cell(run.fragmentation().inactive_split_bytes()) : "-", run.ooms(),
+               StatisticCell(run, "num_alloc_retries"), run.device_calls()});
   };
   add(device, true);
   for (const proto::Page::Other& other : device.page().others()) add(other.report(), false);
   return HtmlTable(table);
+}
+
+std::string SettingsSearch(const proto::DeviceReport& device) {
+  if (!device.has_sweep() || device.sweep().rows().empty()) return "";
+  const proto::Sweep& sweep = device.sweep();
+  std::string html = StrCat("<section class=\"search\">", Element("h3", "Settings searched"), "\n");
+  Table table = SweepTable(sweep);
+  table.title = StrCat("the best of ", FormatCount(sweep.rows_size()));
+  StrAppend(&html, HtmlTable(table));
+  for (const auto& suggestion : sweep.suggestions()) {
+    std::string lines;
+    for (const std::string& line : suggestion.lines()) StrAppend(&lines, line, "\n");
+    StrAppend(&html, Element("pre class=\"paste\"", lines),
+              Element("p class=\"note\"", StrCat("cost: ", suggestion.cost())), "\n");
+    for (const std::string& risk : suggestion.risks()) {
+      StrAppend(&html, Element("p class=\"note\"", StrCat("risk: ", risk)), "\n");
+    }
+  }
+  return StrCat(html, "</section>\n");
 }
 
 std::string OutOfMemory(const proto::DeviceReport& device) {

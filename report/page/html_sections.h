@@ -10,10 +10,14 @@ namespace memreplay {
 
 // Returns what happened and what holds the memory, in a sentence or two.
 std::string Diagnosis(const proto::DeviceReport& device);
+// Returns "FRAGMENTATION: ..."; "" if memory does not run out.
+std::string OomHeadline(const proto::OutOfMemory& oom);
 // Returns the figures at the peak of reserved memory, and one line about what was replayed.
 std::string KeyFigures(const proto::DeviceReport& device);
 // Returns the run next to those of --conf; "" without any.
 std::string ComparisonTable(const proto::DeviceReport& device);
+// Returns the best settings that were searched and lines to paste; "" if nothing was searched.
+std::string SettingsSearch(const proto::DeviceReport& device);
 // Returns why memory ran out; "" if it did not.
 std::string OutOfMemory(const proto::DeviceReport& device);
 // Returns the other sections that are not empty, each with a heading.

@@ -2,9 +2,7 @@
 
 #include "report/page/html.h"
 #include "report/page/html_contents.h"
-#include "report/page/html_oom.h"
 #include "report/page/html_sections.h"
-#include "report/page/html_sweep.h"
 #include "report/page/parts.h"
 #include "report/words/answer.h"
 #include "report/words/render_json.h"

@@ -10,6 +10,8 @@
 namespace memreplay {
 namespace {
 
+using enum Unit;
+
 constexpr int kMaxModuleDepth = 4;
 constexpr int64_t kMinShare = 50;  // of the peak, one in so many: smaller modules are left out
 
@@ -28,40 +30,29 @@ size_t DepthOf(const proto::Categories::Module& module) {
 
 Table HeldTable(std::string title, std::string_view heading, const std::vector<HeldRow>& held,
                 int64_t whole) {
-  Table table{.title = std::move(title),
-              .columns = {{.heading = "live", .unit = Unit::kSize, .width = 10},
-                          {.heading = "share",
-                           .unit = Unit::kShare,
-                           .whole = whole,
-                           .medium = Medium::kPage},
-                          {.unit = Unit::kBar, .whole = whole},
-                          {.heading = std::string(heading)},
-                          {.heading = "allocations",
-                           .unit = Unit::kCount,
-                           .before = " in ",
-                           .noun = "allocation"}},
-              .note_indent = 14};
+  Table table{std::move(title),
+              {{"live", kSize, "  %10s"},
+               {"share", kShare, "", whole},
+               {"", kBar, "", whole},
+               {std::string(heading)},
+               {"allocations", kCount, " in %s allocation"}},
+              false,
+              14};
   for (const HeldRow& row : held) {
-    table.rows.push_back({{row.bytes, row.bytes, row.bytes, row.who, row.allocations}});
+    table.Add({row.bytes, row.bytes, row.bytes, row.who, row.allocations});
   }
   return table;
 }
 
 Table PhaseTable(const proto::Categories& categories) {
-  Table table{.title = "peaks by phase, requested",
-              .columns = {{.heading = "phase", .width = -14}},
-              .has_headings = true};
+  Table table{"peaks by phase, requested", {{"phase", kWords, "  %-14s"}}, true};
   std::vector<std::vector<int64_t>> bytes;
   for (const proto::Categories::Phase& phase : categories.phases()) {
     bytes.push_back(ByColumn(phase.bytes_by_category(), true));
-    table.rows.push_back({{Cell(PhaseText(categories, phase), phase.event(), 0)}});
+    table.Add({Cell(PhaseText(categories, phase), phase.event(), 0)});
   }
   const auto add = [&](std::string_view heading, std::string_view narrow, const auto& bytes_of) {
-    table.columns.push_back({.heading = std::string(heading),
-                             .unit = Unit::kMib,
-                             .width = 8,
-                             .before = " ",
-                             .narrow = narrow});
+    table.columns.push_back({std::string(heading), kMib, " %8s", 0, true, narrow});
     for (size_t i = 0; i < table.rows.size(); ++i) table.rows[i].cells.emplace_back(bytes_of(i));
   };
   for (size_t c = 0; c < CategoryColumns(true).size(); ++c) {
@@ -92,15 +83,14 @@ Table ModuleTable(const proto::Categories& categories, size_t most) {
                   [&](const auto* module) { return module->live_bytes() < sizes[most - 1]; });
     if (shown.size() > 2 * most) shown.resize(2 * most);
   }
-  Table table{
-      .title = "modules at the peak, with those inside; their own peaks",
-      .columns = {{.heading = "module", .width = -40},
-                  {.heading = "live", .unit = Unit::kSize, .width = 10, .before = " "},
-                  {.unit = Unit::kBar, .whole = categories.peak_bytes()},
-                  {.heading = "its own peak", .unit = Unit::kSize, .width = 10, .before = " "}}};
+  Table table{"modules at the peak, with those inside; their own peaks",
+              {{"module", kWords, "  %-40s"},
+               {"live", kSize, " %10s"},
+               {"", kBar, "", categories.peak_bytes()},
+               {"its own peak", kSize, " %10s"}}};
   for (const auto* module : shown) {
-    table.rows.push_back({{std::string(2 * DepthOf(*module), ' ') + module->path(),
-                           module->live_bytes(), module->live_bytes(), module->peak_live_bytes()}});
+    table.Add({std::string(2 * DepthOf(*module), ' ') + module->path(), module->live_bytes(),
+               module->live_bytes(), module->peak_live_bytes()});
   }
   if (shown.size() < all) table.note = StrCat("and ", all - shown.size(), " smaller ones");
   return table;
@@ -108,22 +98,20 @@ Table ModuleTable(const proto::Categories& categories, size_t most) {
 
 Table FragmentationTable(const proto::DeviceReport& device) {
   const proto::Fragmentation& f = device.fragmentation();
-  Table table{
-      .title = device.mode() == proto::Mode::inspect
-                   ? "fragmentation at the end"
-                   : StrCat("fragmentation ",
-                            f.at_event() < 0 ? "before the first event"
-                                             : StrCat("at event ", FormatCount(f.at_event())),
-                            ", the peak of reserved memory"),
-      .columns = {{.width = -18},
-                  {.heading = "bytes", .unit = Unit::kExactSize, .before = " "},
-                  {.heading = "of reserved",
-                   .unit = Unit::kShare,
-                   .whole = device.peak_reserved_bytes(),
-                   .medium = Medium::kPage},
-                  {.heading = "what it is", .medium = Medium::kPage}}};
+  std::string title = "fragmentation at the end";
+  if (device.mode() != proto::Mode::inspect) {
+    title = StrCat("fragmentation ",
+                   f.at_event() < 0 ? "before the first event"
+                                    : StrCat("at event ", FormatCount(f.at_event())),
+                   ", the peak of reserved memory");
+  }
+  Table table{std::move(title),
+              {{"", kWords, "  %-18s"},
+               {"bytes", kExactSize, " %s"},
+               {"of reserved", kShare, "", device.peak_reserved_bytes()},
+               {"what it is", kWords, ""}}};
   const auto add = [&](std::string_view name, int64_t bytes, std::string_view meaning) {
-    table.rows.push_back({{name, bytes, bytes, meaning}});
+    table.Add({name, bytes, bytes, meaning});
   };
   add("reserved - active", f.reserved_minus_active_bytes(),
       "reserved from the driver but used by no tensor");
@@ -142,41 +130,36 @@ std::string UnservableText(const proto::Fragmentation& fragmentation) {
 
 Table FreeTable(const google::protobuf::RepeatedPtrField<proto::Fragmentation::LargestFree>& free,
                 int most) {
-  Table table{
-      .title = "largest free block of each pool and stream",
-      .columns = {{.heading = "largest", .unit = Unit::kSize, .width = 10},
-                  {.heading = "pool"},
-                  {.heading = "stream", .before = ", "},
-                  {.heading = "kind", .before = ", "},
-                  {.heading = "free", .unit = Unit::kSize, .before = "; ", .after = " free"},
-                  {.heading = "blocks", .unit = Unit::kCount, .before = " in ", .noun = "block"}},
-      .note_indent = 14};
+  Table table{"largest free block of each pool and stream",
+              {{"largest", kSize, "  %10s"},
+               {"pool"},
+               {"stream", kWords, ", %s"},
+               {"kind", kWords, ", %s"},
+               {"free", kSize, "; %s free"},
+               {"blocks", kCount, " in %s block"}},
+              false,
+              14};
   for (const proto::Fragmentation::LargestFree& each : free) {
     if (std::ssize(table.rows) == most) {
       table.note = StrCat("and ", free.size() - most, " more");
       break;
     }
-    table.rows.push_back(
-        {{each.bytes(), PoolName(each.segment_pool_id()), StreamName(each.stream()),
-          SegmentTypeName(each.segment_type()), each.free_bytes(), each.free_blocks()}});
+    table.Add({each.bytes(), PoolName(each.segment_pool_id()), StreamName(each.stream()),
+               SegmentTypeName(each.segment_type()), each.free_bytes(), each.free_blocks()});
   }
   return table;
 }
 
 Table StreamTable(const proto::Inventory& inventory) {
-  Table table{
-      .title = FormatCount(inventory.streams_size(), "stream"),
-      .columns = {{.heading = "stream", .width = -18},
-                  {.heading = "allocations", .unit = Unit::kCount, .before = " ", .noun = "alloc"},
-                  {.heading = "total", .unit = Unit::kSize, .before = " of ", .after = " in total"},
-                  {.heading = "segments at the end",
-                   .unit = Unit::kCount,
-                   .before = "; at the end ",
-                   .noun = "segment"},
-                  {.heading = "reserved at the end", .unit = Unit::kSize, .before = " of "}}};
+  Table table{FormatCount(inventory.streams_size(), "stream"),
+              {{"stream", kWords, "  %-18s"},
+               {"allocations", kCount, " %s alloc"},
+               {"total", kSize, " of %s in total"},
+               {"segments at the end", kCount, "; at the end %s segment"},
+               {"reserved at the end", kSize, " of %s"}}};
   for (const auto& stream : inventory.streams()) {
-    table.rows.push_back({{StreamName(stream.stream()), stream.allocs(), stream.requested_bytes(),
-                           stream.segments(), stream.reserved_bytes()}});
+    table.Add({StreamName(stream.stream()), stream.allocs(), stream.requested_bytes(),
+               stream.segments(), stream.reserved_bytes()});
   }
   return table;
 }

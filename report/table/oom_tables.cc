@@ -11,6 +11,8 @@
 namespace memreplay {
 namespace {
 
+using enum Unit;
+
 // Returns the error bar: what addresses in the other order change.
 std::string OtherOrder(const proto::Counterfactual& answer) {
   std::vector<std::string> changed;
@@ -35,78 +37,65 @@ std::string Age(const proto::PinnedSegment::Pin& pin) {
 }  // namespace
 
 Table UseTable(const proto::MemoryUse& use) {
-  Table table{.title = "where the memory is",
-              .columns = {{.heading = "bytes", .unit = Unit::kSize, .width = 10},
-                          {.unit = Unit::kBar, .whole = use.capacity_bytes()},
-                          {.heading = "what it is"}}};
+  Table table{"where the memory is",
+              {{"bytes", kSize, "  %10s"}, {"", kBar, "", use.capacity_bytes()}, {"what it is"}}};
   for (const MemoryPart& part : PartsOf(use)) {
-    table.rows.push_back({{part.bytes, part.bytes, part.what}});
+    table.Add({part.bytes, part.bytes, part.what});
   }
   return table;
 }
 
 Table HelpTable(const proto::OutOfMemory& oom) {
-  Table table{
-      .title = "what would have helped (each change was simulated)",
-      .columns = {{.heading = "result", .width = -11},
-                  {.heading = "change"},
-                  {.heading = "peak reserved", .unit = Unit::kSize, .before = "; peak reserved "},
-                  {.heading = "in the opposite order", .before = "; "}}};
+  Table table{"what would have helped (each change was simulated)",
+              {{"result", kWords, "  %-11s"},
+               {"change"},
+               {"peak reserved", kSize, "; peak reserved %s"},
+               {"in the opposite order", kWords, "; %s"}}};
   for (const proto::Counterfactual& change : oom.counterfactuals()) {
     std::string other = OtherOrder(change);
     other.erase(0, 2);  // "; "
-    table.rows.push_back({.cells = {ResultOf(change.survives(), change.served()), change.change(),
-                                    change.peak_reserved_bytes(), other},
-                          .tone = change.survives() ? Tone::kGood
-                                  : change.served() ? Tone::kPlain
-                                                    : Tone::kBad});
+    table.Add({ResultOf(change.survives(), change.served()), change.change(),
+               change.peak_reserved_bytes(), other},
+              change.survives() ? Tone::kGood
+              : change.served() ? Tone::kPlain
+                                : Tone::kBad);
   }
   return table;
 }
 
 Table ServingTable(const proto::Advice& advice) {
   const bool is_bound = advice.is_lower_bound();
-  Table table{.title = "would have served it, by editing the recording",
-              .columns = {{.heading = "change"},
-                          {.heading = is_bound ? "peak reserved, at least" : "peak reserved",
-                           .unit = Unit::kSize,
-                           .before = is_bound ? ": at least " : ": ",
-                           .after = " reserved"},
-                          {.heading = "to spare",
-                           .unit = Unit::kSize,
-                           .before = ", ",
-                           .after = " to spare",
-                           .medium = Medium::kTerminal},
-                          {.heading = is_bound ? "peak allocated, at least" : "peak allocated",
-                           .unit = Unit::kSize,
-                           .medium = Medium::kPage},
-                          {.heading = "cost", .before = "; cost: ", .after = "; to write:"},
-                          {.heading = "results", .medium = Medium::kPage}}};
+  Table table{"would have served it, by editing the recording",
+              {{"change"},
+               {is_bound ? "peak reserved, at least" : "peak reserved", kSize,
+                is_bound ? ": at least %s reserved" : ": %s reserved"},
+               {"to spare", kSize, ", %s to spare", 0, false},
+               {is_bound ? "peak allocated, at least" : "peak allocated", kSize, ""},
+               {"cost", kWords, "; cost: %s; to write:"},
+               {"results", kWords, ""}}};
   for (const int32_t index : advice.serving_rows()) {
     const proto::Advice::Row& row = advice.rows(index);
-    table.rows.push_back({.cells = {row.change(), row.peak_reserved_bytes(),
-                                    row.fits() ? Cell(row.spare_bytes()) : Cell(""),
-                                    row.peak_allocated_bytes(), row.cost(), row.preserves_text()},
-                          .lines = {row.lines().begin(), row.lines().end()}});
+    Table::Row& shown = table.Add({row.change(), row.peak_reserved_bytes(),
+                                   row.fits() ? Cell(row.spare_bytes()) : "",
+                                   row.peak_allocated_bytes(), row.cost(), row.preserves_text()});
+    shown.lines = {row.lines().begin(), row.lines().end()};
   }
   return table;
 }
 
 Table PinnedTable(const proto::OutOfMemory& oom, int most) {
-  Table table{
-      .title = StrCat(FormatSize(oom.pinned_free_bytes()), " is stuck in ",
-                      FormatCount(oom.pinned_segments(), "segment"),
-                      " because live tensors sit in ", oom.pinned_segments() == 1 ? "it" : "them"),
-      .columns = {
-          {.heading = "free", .unit = Unit::kSize, .width = 10},
-          {.heading = "of", .unit = Unit::kSize, .before = "  free of "},
-          {.before = " at ", .medium = Medium::kTerminal},
-          {.unit = Unit::kSize, .before = ", pinned by ", .medium = Medium::kTerminal},
-          {.heading = "live blocks", .unit = Unit::kCount, .before = " in ", .noun = "block"},
-          {.before = "\n              ", .medium = Medium::kTerminal},
-          {.heading = "the largest", .unit = Unit::kSize, .medium = Medium::kPage},
-          {.heading = "by", .before = " by "},
-          {.heading = "age", .before = ", "}}};
+  Table table{StrCat(FormatSize(oom.pinned_free_bytes()), " is stuck in ",
+                     FormatCount(oom.pinned_segments(), "segment"), " because live tensors sit in ",
+                     oom.pinned_segments() == 1 ? "it" : "them"),
+              {{"free", kSize, "  %10s"},
+               {"of", kSize, "  free of %s"},
+               {"", kWords, " at %s", 0, false},
+               {"", kSize, ", pinned by %s", 0, false},
+               {"live blocks", kCount, " in %s block"},
+               {"", kWords, "\n              %s", 0, false},
+               {"the largest", kSize, ""},
+               {"by", kWords, " by %s"},
+               {"age", kWords, ", %s"}}};
   for (const proto::PinnedSegment& segment : oom.pinned()) {
     if (std::ssize(table.rows) == most) break;
     std::vector<Cell> cells = {segment.free_bytes(), segment.total_size(),
@@ -120,7 +109,7 @@ Table PinnedTable(const proto::OutOfMemory& oom, int most) {
       cells.emplace_back(pin.stack().summary(), oom.event_index(), pin.address());
       cells.emplace_back(Age(pin));
     }
-    table.rows.push_back({std::move(cells)});
+    table.Add(std::move(cells));
   }
   return table;
 }

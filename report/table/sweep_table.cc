@@ -12,6 +12,8 @@
 namespace memreplay {
 namespace {
 
+using enum Unit;
+
 constexpr size_t kBarColumn = 4;
 
 std::string Calls(const proto::SweepRow::DeviceCalls& calls) {
@@ -64,30 +66,26 @@ std::string ConfCell(const std::string& conf, double memory_fraction, bool is_cu
 }
 
 Table SweepTable(const proto::Sweep& sweep) {
-  constexpr Medium kTerminal = Medium::kTerminal, kPage = Medium::kPage;
-  Table table{
-      .columns =
-          {{.unit = Unit::kLabel, .width = 1, .leads = true},
-           {.heading = "out of memory", .unit = Unit::kLabel, .width = 1, .medium = kTerminal},
-           {.heading = "peak reserved", .unit = Unit::kSize, .width = 1},
-           {.heading = "change", .unit = Unit::kLabel, .medium = kPage},
-           {.unit = Unit::kBar},
-           {.heading = "unused at the peak", .unit = Unit::kSize, .width = 1, .narrow = "unused"},
-           {.heading = "share", .unit = Unit::kLabel, .width = 1, .medium = kTerminal},
-           {.heading = "out of memory", .unit = Unit::kCount, .medium = kPage},
-           {.heading = "retries", .unit = Unit::kCount, .width = 1},
-           {.heading = "driver calls", .unit = Unit::kLabel, .width = 1, .medium = kTerminal},
-           {.heading = "driver calls", .unit = Unit::kCount, .medium = kPage},
-           {.heading = "their time",
-            .unit = Unit::kLabel,
-            .width = 1,
-            .medium = sweep.costs_of().empty() ? Medium::kNeither : kTerminal},
-           {.heading = "settings", .unit = Unit::kCode, .leads = true}},
-      .has_headings = true};
+  Table table{"",
+              {{"", kLabel, "  %1s"},
+               {"out of memory", kLabel, "  %1s", 0, false},
+               {"peak reserved", kSize, "  %1s"},
+               {"change", kLabel, ""},
+               {"", kBar, ""},
+               {"unused at the peak", kSize, "  %1s", 0, true, "unused"},
+               {"share", kLabel, "  %1s", 0, false},
+               {"out of memory", kCount, ""},
+               {"retries", kCount, "  %1s"},
+               {"driver calls", kLabel, "  %1s", 0, false},
+               {"driver calls", kCount, ""},
+               {"their time", kLabel, sweep.costs_of().empty() ? "" : "  %1s", 0, false},
+               {"settings", kCode}},
+              true};
+  table.columns.front().leads = table.columns.back().leads = true;
   int64_t& most = table.columns[kBarColumn].whole;
   const auto add = [&](const std::string& rank, const proto::SweepRow& row) {
     most = std::max(most, row.peak_reserved_bytes());
-    table.rows.push_back({SweepCells(rank, row, sweep.current(), table.columns.size())});
+    table.Add(SweepCells(rank, row, sweep.current(), table.columns.size()));
   };
   bool current_shown = false;
   for (int i = 0; i < sweep.rows_size() && std::ssize(table.rows) < sweep.shown(); ++i) {

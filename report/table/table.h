@@ -8,16 +8,17 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "report/words/lines.h"
 
 namespace memreplay {
 
-// How a column writes its cells. Everything but words, code and bars is flush right.
+// How a column writes its cells. Everything but words, code and bars is flush right on a page.
 enum class Unit {
   kWords,
-  kCode,   // words, set as code on a page
+  kCode,   // words, set as code on a page; a remark follows after two spaces
   kLabel,  // a number that is written already: "event 3"
   kCount,
   kSize,
@@ -27,31 +28,19 @@ enum class Unit {
   kBar,        // of `whole`, on a page
 };
 
-// Where a column is shown.
-enum class Medium { kBoth, kTerminal, kPage, kNeither };
-
-// A column of a table. A terminal writes `before`, the cell and `after`, and nothing for an empty
-// cell of a column without a width, so that a row can read as a sentence.
+// A column of a table.
 struct TableColumn {
   std::string heading = {};
   Unit unit = Unit::kWords;
-  int width = 0;  // on a terminal, at least; negative: flush left; 0: each cell has its own
-  std::string_view before = "  ";
-  std::string_view after = "";
-  std::string_view noun = "";  // of a count, on a terminal: "allocation"
+  // What a terminal writes; "": nothing. "%s" is the cell, "%10s" as wide as the widest, but at
+  // least 10, and "%-10s" flush left. Of a cell that is empty and has no width, nothing is written,
+  // so that a row can read as a sentence. The word after a count gets an s unless that is one.
+  std::string_view text = "  %s";
   int64_t whole = 0;
-  Medium medium = Medium::kBoth;
+  bool is_on_page = true;
   std::string_view narrow = "";  // the heading on a terminal, if it is another
   bool leads = false;            // is in front of the others on a page
 };
-
-// Return columns of numbers below headings on a terminal, at least `width` wide.
-inline TableColumn SizeColumn(std::string_view heading, int width = 1) {
-  return {.heading = std::string(heading), .unit = Unit::kSize, .width = width};
-}
-inline TableColumn CountColumn(std::string_view heading, int width = 1) {
-  return {.heading = std::string(heading), .unit = Unit::kCount, .width = width};
-}
 
 // A cell: a number in the unit of its column, or words.
 struct Cell {
@@ -72,18 +61,22 @@ struct Cell {
 
 // A table: its columns, and a cell of each row for each of them.
 struct Table {
-  // A row, and lines that belong below it; a page unfolds them from its first words.
+  // A row, and lines that belong below it; a page unfolds them from its first cell.
   struct Row {
     std::vector<Cell> cells;
-    std::vector<std::string> lines = {};
     Tone tone = Tone::kPlain;
+    std::vector<std::string> lines = {};
   };
-  std::string title = {};  // "live by stack"; "": none
-  std::vector<TableColumn> columns = {};
-  std::vector<Row> rows = {};
-  std::string note = {};      // below the rows
-  int note_indent = 2;        // on a terminal
+  Row& Add(std::vector<Cell> cells, Tone tone = Tone::kPlain) {
+    return rows.emplace_back(Row{std::move(cells), tone});
+  }
+
+  std::string title;  // "live by stack"; "": none
+  std::vector<TableColumn> columns;
   bool has_headings = false;  // on a terminal; a page always shows them
+  int note_indent = 2;        // on a terminal
+  std::string note = {};      // below the rows
+  std::vector<Row> rows = {};
 };
 
 // Returns a cell's number as its column writes it on a page, or its words.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render_table.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
@@ -111,17 +112,30 @@ bool HasLargest(const proto::Advice& advice) {
   return has(advice.as_is()) || std::any_of(advice.rows().begin(), advice.rows().end(), has);
 }
 
-void AppendAdviceRow(const proto::Advice& advice, const AdviceRow& row, std::string* text) {
-  StrAppend(text,
-            absl::StrFormat("  %10s  %10s  %10s  %10s", FormatSize(row.smallest_bytes()),
-                            FormatSize(row.peak_reserved_bytes()),
-                            FormatSize(row.peak_allocated_bytes()), FormatSize(row.saved_bytes())));
-  if (advice.goal_bytes() > 0)
-    StrAppend(text, absl::StrFormat("  %10s", FormatSize(row.spare_bytes())));
-  if (HasLargest(advice))
-    StrAppend(text, absl::StrFormat("  %10s", LargestValue(row, advice.is_lower_bound())));
-  StrAppend(text, "  ", row.preserves() ? "same   " : "CHANGED", "  ", CleanText(row.change()),
-            row.cost().empty() ? "" : ": ", CleanText(row.cost()), "\n");
+Table AdviceTable(const proto::Advice& advice) {
+  const bool is_bound = advice.is_lower_bound();
+  Table table{
+      "",
+      {{is_bound ? "at least" : "needs", Unit::kSize, "  %10s"},
+       {"reserved", Unit::kSize, "  %10s"},
+       {"allocated", Unit::kSize, "  %10s"},
+       {"saved", Unit::kSize, "  %10s"},
+       {is_bound ? "at most" : "to spare", Unit::kSize, advice.goal_bytes() > 0 ? "  %10s" : ""},
+       {"largest", Unit::kLabel, HasLargest(advice) ? "  %10s" : ""},
+       {"results", Unit::kWords, "  %-7s"},
+       {"change: what it costs"}},
+      true};
+  const auto add = [&](const AdviceRow& row, const std::string& change) {
+    table.Add({row.smallest_bytes(), row.peak_reserved_bytes(), row.peak_allocated_bytes(),
+               row.saved_bytes(), row.spare_bytes(), LargestValue(row, is_bound),
+               row.preserves() ? "same" : "CHANGED",
+               StrCat(CleanText(change), row.cost().empty() ? "" : ": ", CleanText(row.cost()))});
+  };
+  add(advice.as_is(), "as it is");
+  for (const AdviceRow& row : advice.rows()) {
+    if (row.error().empty()) add(row, row.change());
+  }
+  return table;
 }
 
 }  // namespace
@@ -133,20 +147,7 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice,
   std::string text = StrCat(head.text, CleanText(advice.diagnosis()),
                             advice.diagnosis().empty() ? "" : "\n", "\n");
   const bool is_lower_bound = advice.is_lower_bound();
-  StrAppend(&text,
-            absl::StrFormat("  %10s  %10s  %10s  %10s", is_lower_bound ? "at least" : "needs",
-                            "reserved", "allocated", "saved"));
-  if (advice.goal_bytes() > 0) {
-    StrAppend(&text, absl::StrFormat("  %10s", is_lower_bound ? "at most" : "to spare"));
-  }
-  if (HasLargest(advice)) StrAppend(&text, absl::StrFormat("  %10s", "largest"));
-  StrAppend(&text, "  results  change: what it costs\n");
-  AdviceRow now = advice.as_is();
-  now.set_change("as it is");
-  AppendAdviceRow(advice, now, &text);
-  for (const AdviceRow& row : advice.rows()) {
-    if (row.error().empty()) AppendAdviceRow(advice, row, &text);
-  }
+  AddTable(AdviceTable(advice), &text);
   for (const AdviceRow& row : advice.rows()) {
     if (row.error().empty()) continue;
     StrAppend(&text, "  could not be tried: ", CleanText(row.change()), ": ",

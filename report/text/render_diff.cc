@@ -1,12 +1,15 @@
 #include "report/text/render_diff.h"
 
 #include "absl/strings/str_format.h"
+#include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
+
+using enum Unit;
 
 constexpr int kMaxStacksShown = 10;
 
@@ -23,15 +26,24 @@ std::string Change(const proto::DeviceDiff::Figure& figure) {
   return text + PercentChange(change, figure.a());
 }
 
+Table ChangeTable(std::string title) {
+  return {std::move(title),
+          {{"change", kLabel, "  %10s"}, {"A", kSize, "  %10s ->"}, {"B", kSize, " %10s"}, {"of"}}};
+}
+
+void AddChange(const auto& change, const std::string& name, Table* table) {
+  table->Add({FormatSizeChange(change.b_bytes() - change.a_bytes()), change.a_bytes(),
+              change.b_bytes(), name});
+}
+
 void RenderSteps(const proto::DeviceDiff::Steps& steps, std::string* out) {
   if (steps.a() == 0 && steps.b() == 0) return;
   absl::StrAppendFormat(out, "\n  steps: %d and %d, with %d and %d allocations each\n", steps.a(),
                         steps.b(), steps.a_allocations_per_step(), steps.b_allocations_per_step());
-  absl::StrAppendFormat(out, "  %-22s %10s  %10s\n", "growth per step",
-                        FormatSize(steps.a_growth_bytes_per_step()),
-                        FormatSize(steps.b_growth_bytes_per_step()));
-  absl::StrAppendFormat(out, "  %-22s %10s  %10s\n", "peak within a step",
-                        FormatSize(steps.a_swing_bytes()), FormatSize(steps.b_swing_bytes()));
+  Table table{"", {{"", kWords, "  %-22s"}, {"A", kSize, " %10s"}, {"B", kSize, "  %10s"}}};
+  table.Add({"growth per step", steps.a_growth_bytes_per_step(), steps.b_growth_bytes_per_step()});
+  table.Add({"peak within a step", steps.a_swing_bytes(), steps.b_swing_bytes()});
+  AddTable(table, out);
   if (steps.aligned() > 0) {
     StrAppend(out, "  of ", FormatCount(steps.aligned(), "step"), " found in both, ",
               steps.first_difference() < 0
@@ -61,36 +73,33 @@ Text RenderDiffText(const proto::Diff& diff) {
       break;
     }
     text.Add({label, StrCat(answer, "."), Tone::kAnswer});
-    absl::StrAppendFormat(&out, "\n  %-22s %10s  %10s  %s\n", "", "A", "B", "change");
+    Table table{
+        "",
+        {{"", kWords, "  %-22s"}, {"A", kLabel, " %10s"}, {"B", kLabel, "  %10s"}, {"change"}},
+        true};
     for (const auto& figure : device.figures()) {
-      absl::StrAppendFormat(&out, "  %-22s %10s  %10s  %s\n", figure.name(),
-                            FigureText(figure, figure.a()), FigureText(figure, figure.b()),
-                            Change(figure));
+      table.Add({figure.name(), FigureText(figure, figure.a()), FigureText(figure, figure.b()),
+                 Change(figure)});
     }
+    StrAppend(&out, "\n");
+    AddTable(table, &out);
     if (device.a_conf() != device.b_conf()) {
       StrAppend(&out, "  settings: '", device.a_conf(), "' -> '", device.b_conf(), "'\n");
     }
     if (device.a_torch() != device.b_torch()) {
       StrAppend(&out, "  torch: ", device.a_torch(), " -> ", device.b_torch(), "\n");
     }
-    if (device.categories_size() > 0) StrAppend(&out, "\n  live at the peak, by category\n");
-    for (const auto& change : device.categories()) {
-      absl::StrAppendFormat(
-          &out, "  %10s  %10s -> %10s  %s\n", FormatSizeChange(change.b_bytes() - change.a_bytes()),
-          FormatSize(change.a_bytes()), FormatSize(change.b_bytes()), change.category());
-    }
-    if (device.stacks_size() > 0) {
-      StrAppend(&out,
-                "\n  live at the peak, by stack: ", FormatCount(device.changed_stacks(), "stack"),
-                " changed\n");
-    }
-    int shown = 0;
+    Table categories = ChangeTable("live at the peak, by category");
+    for (const auto& change : device.categories())
+      AddChange(change, change.category(), &categories);
+    AddTable(categories, &out);
+    Table stacks = ChangeTable(StrCat(
+        "live at the peak, by stack: ", FormatCount(device.changed_stacks(), "stack"), " changed"));
     for (const auto& change : device.stacks()) {
-      if (shown++ == kMaxStacksShown) break;
-      absl::StrAppendFormat(
-          &out, "  %10s  %10s -> %10s  %s\n", FormatSizeChange(change.b_bytes() - change.a_bytes()),
-          FormatSize(change.a_bytes()), FormatSize(change.b_bytes()), change.stack().summary());
+      if (std::ssize(stacks.rows) == kMaxStacksShown) break;
+      AddChange(change, change.stack().summary(), &stacks);
     }
+    AddTable(stacks, &out);
     RenderSteps(device.steps(), &out);
   }
   return text;

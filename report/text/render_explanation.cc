@@ -5,7 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
-#include "report/text/render_held.h"
+#include "report/text/render_table.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
@@ -27,17 +27,13 @@ void RenderWhere(const proto::Explanation& explanation, std::string* out) {
 }
 
 void RenderProcesses(const proto::Explanation& explanation, std::string* out) {
-  if (explanation.processes_size() == 0) return;
-  StrAppend(out, "\n  processes on the GPU\n");
+  Table table{"processes on the GPU", {{"bytes", Unit::kSize, "  %10s"}, {"process"}}};
   for (const proto::Explanation::Process& process : explanation.processes()) {
-    const std::string who = StrCat("process ", process.pid(), process.name().empty() ? "" : ", ",
-                                   process.name(), process.is_own() ? ": this one" : "");
-    if (process.has_bytes()) {
-      SizeLine(out, process.bytes(), who);
-    } else {
-      StrAppend(out, "         ?  ", who, "\n");
-    }
+    table.Add({process.has_bytes() ? Cell(process.bytes()) : "?",
+               StrCat("process ", process.pid(), process.name().empty() ? "" : ", ", process.name(),
+                      process.is_own() ? ": this one" : "")});
   }
+  AddTable(table, out);
 }
 
 }  // namespace
@@ -76,12 +72,11 @@ std::string RenderExplanationText(const proto::Explanation& explanation) {
   RenderWhere(explanation, &out);
   if (!explanation.conf().empty()) AddRow(&out, "settings current", explanation.conf());
   for (const std::string& note : explanation.notes()) AddRow(&out, "note", note);
-  if (explanation.figures_size() > 0) {
-    StrAppend(&out, "\n  figures of the text\n");
-    for (const proto::Explanation::Figure& figure : explanation.figures()) {
-      SizeLine(&out, figure.bytes(), figure.words());
-    }
+  Table figures{"figures of the text", {{"bytes", Unit::kSize, "  %10s"}, {"what"}}};
+  for (const proto::Explanation::Figure& figure : explanation.figures()) {
+    figures.Add({figure.bytes(), figure.words()});
   }
+  AddTable(figures, &out);
   RenderProcesses(explanation, &out);
   return out;
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/duration.h"
 #include "report/words/lines.h"
@@ -174,21 +175,27 @@ void RenderOoms(const proto::DeviceReport& device, std::string* out) {
 }
 
 void RenderTimes(const proto::GpuRun& gpu, std::string* out) {
-  if (gpu.times().empty()) return;
-  absl::StrAppendFormat(out, "\n  %-26s %10s %8s %8s %10s %10s %10s %10s\n", "driver calls", "size",
-                        "count", "refused", "total", "median", "min", "max");
-  int shown = 0;
+  Table table{"",
+              {{"driver calls", Unit::kWords, "  %-26s"},
+               {"size", Unit::kLabel, " %10s"},
+               {"count", Unit::kCount, " %8s"},
+               {"refused", Unit::kCount, " %8s"},
+               {"total", Unit::kLabel, " %10s"},
+               {"median", Unit::kLabel, " %10s"},
+               {"min", Unit::kLabel, " %10s"},
+               {"max", Unit::kLabel, " %10s"}},
+              true};
   for (const proto::GpuTime& time : gpu.times()) {
-    if (shown++ == kMaxTimes) {
-      StrAppend(out, "  and ", gpu.times_size() - kMaxTimes, " more kinds; --json lists all\n");
+    if (std::ssize(table.rows) == kMaxTimes) {
+      table.note = StrCat("and ", gpu.times_size() - kMaxTimes, " more kinds; --json lists all");
       break;
     }
-    absl::StrAppendFormat(out, "  %-26s %10s %8s %8s %10s %10s %10s %10s\n", time.call(),
-                          time.size() == 0 ? "" : FormatSize(time.size()),
-                          FormatCount(time.count()), FormatCount(time.refused()),
-                          FormatDuration(time.total_ns()), FormatDuration(time.median_ns()),
-                          FormatDuration(time.min_ns()), FormatDuration(time.max_ns()));
+    table.Add({time.call(), time.size() == 0 ? "" : FormatSize(time.size()), time.count(),
+               time.refused(), FormatDuration(time.total_ns()), FormatDuration(time.median_ns()),
+               FormatDuration(time.min_ns()), FormatDuration(time.max_ns())});
   }
+  if (!table.rows.empty()) StrAppend(out, "\n");
+  AddTable(table, out);
 }
 
 void RenderRepetitions(const proto::GpuRun& gpu, std::string* out) {

@@ -2,17 +2,12 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_format.h"
 #include "report/table/tables.h"
 #include "report/text/render_table.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
-
-void SizeLine(std::string* out, int64_t bytes, std::string_view text) {
-  absl::StrAppendFormat(out, "  %10s  %s\n", FormatSize(bytes), ToAbsl(text));
-}
 
 void RenderHeld(const proto::Held& held, std::string_view title, std::string* out) {
   const auto& stacks = held.stacks();

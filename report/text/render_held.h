@@ -1,16 +1,12 @@
 #ifndef MEMREPLAY_REPORT_TEXT_RENDER_HELD_H_
 #define MEMREPLAY_REPORT_TEXT_RENDER_HELD_H_
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "proto/report.pb.h"
 
 namespace memreplay {
-
-// Appends "    6.73 GiB  text\n".
-void SizeLine(std::string* out, int64_t bytes, std::string_view text);
 
 // Appends a section of what was live, under `title`; does nothing if no stack is known.
 void RenderHeld(const proto::Held& held, std::string_view title, std::string* out);

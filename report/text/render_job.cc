@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
@@ -52,9 +53,13 @@ Text RenderJobText(const proto::Job& job) {
   const bool is_oom = std::all_of(
       job.rows().begin(), job.rows().end(),
       [](const proto::Job::Row& row) { return row.has_verdict() || !row.error().empty(); });
-  absl::StrAppendFormat(&out.text, "  %10s  %10s  %10s  %5s  %s\n",
-                        is_oom ? "reserved" : "peak res.", is_oom ? "live" : "peak req.", "events",
-                        "ooms", "file");
+  Table table{"",
+              {{is_oom ? "reserved" : "peak res.", Unit::kSize, "  %10s"},
+               {is_oom ? "live" : "peak req.", Unit::kSize, "  %10s"},
+               {"events", Unit::kCount, "  %10s"},
+               {"ooms", Unit::kCount, "  %5s"},
+               {"file"}},
+              true};
   std::vector<int> order(static_cast<size_t>(job.rows_size()));
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
@@ -62,20 +67,19 @@ Text RenderJobText(const proto::Job& job) {
   });
   for (const int i : order) {
     const proto::Job::Row& row = job.rows(i);
-    if (!row.error().empty()) {
-      out.Add({"failed", row.error()});
-      continue;
-    }
+    if (!row.error().empty()) continue;
     const bool is_worst = i == job.worst_row(), is_odd = row.is_outlier();
-    out.Add({"",
-             absl::StrFormat("%10s  %10s  %10s  %5s  %s%s%s%s", FormatSize(row.reserved_bytes()),
-                             FormatSize(row.requested_bytes()), FormatCount(row.events()),
-                             FormatCount(row.ooms()), Name(job, i),
-                             row.verdict() == proto::Verdict::none
-                                 ? ""
-                                 : StrCat(": ", VerdictPhrase(row.verdict())),
-                             is_worst ? "  <- worst" : "", is_odd ? "  <- outlier" : ""),
-             is_worst || is_odd ? Tone::kBad : Tone::kPlain});
+    table.Add(
+        {row.reserved_bytes(), row.requested_bytes(), row.events(), row.ooms(),
+         StrCat(Name(job, i),
+                row.verdict() == proto::Verdict::none ? ""
+                                                      : StrCat(": ", VerdictPhrase(row.verdict())),
+                is_worst ? "  <- worst" : "", is_odd ? "  <- outlier" : "")},
+        is_worst || is_odd ? Tone::kBad : Tone::kPlain);
+  }
+  AddTable(table, &out);
+  for (const proto::Job::Row& row : job.rows()) {
+    if (!row.error().empty()) out.Add({"failed", row.error()});
   }
   return out;
 }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "report/text/render_table.h"
 #include "report/words/record_faults.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
@@ -34,18 +35,24 @@ std::string ScriptAnswer(const proto::ScriptRow& row) {
                 row.error().empty() ? ", and the script continued" : "");
 }
 
-void AppendScriptHead(const std::string& key, std::string* text) {
-  StrAppend(text, absl::StrFormat("  %14s  %13s  %14s  %10s  %7s  %7s  answer\n", key,
-                                  "peak reserved", "peak allocated", "to spare", "retries", "ran"));
+Table ScriptTable(const std::string& key) {
+  return {"",
+          {{key, Unit::kLabel, "  %14s"},
+           {"peak reserved", Unit::kSize, "  %13s"},
+           {"peak allocated", Unit::kSize, "  %14s"},
+           {"to spare", Unit::kSize, "  %10s"},
+           {"retries", Unit::kLabel, "  %7s"},
+           {"ran", Unit::kLabel, "  %7s"},
+           {"answer"},
+           {}},
+          true};
 }
 
-void AppendScriptRow(const proto::ScriptRow& row, std::string_view where, std::string* text) {
-  StrAppend(text,
-            absl::StrFormat("  %14s  %13s  %14s  %10s  %7d  %7s  %s%s\n", FormatValue(row.value()),
-                            FormatSize(row.peak_reserved()), FormatSize(row.peak_allocated()),
-                            row.fits() ? FormatSize(row.spare()) : "-", row.retries(),
-                            row.cached() ? "cached" : absl::StrFormat("%.1f s", row.seconds()),
-                            ScriptAnswer(row), where.empty() ? "" : StrCat("  ", where)));
+void AddScriptRow(const proto::ScriptRow& row, const std::string& where, Table* table) {
+  table->Add({FormatValue(row.value()), row.peak_reserved(), row.peak_allocated(),
+              row.fits() ? Cell(row.spare()) : "-", StrCat(row.retries()),
+              row.cached() ? "cached" : absl::StrFormat("%.1f s", row.seconds()), ScriptAnswer(row),
+              where});
 }
 
 std::string LargestFound(const std::string& key, const proto::ScriptCase& found) {
@@ -77,8 +84,9 @@ std::string RenderScriptFit(const proto::ScriptReport& report) {
   std::string text = StrCat(ScriptProgram(report), "\n");
   for (const proto::ScriptCase& found : report.cases()) {
     StrAppend(&text, ScriptCaseName(found), ": ", LargestFound(report.key(), found), "\n");
-    AppendScriptHead(report.key(), &text);
-    for (const proto::ScriptRow& row : found.rows()) AppendScriptRow(row, "", &text);
+    Table table = ScriptTable(report.key());
+    for (const proto::ScriptRow& row : found.rows()) AddScriptRow(row, "", &table);
+    AddTable(table, &text);
     StrAppend(&text, "\n");
   }
   return StrCat(text, ScriptRuns(report));
@@ -94,8 +102,9 @@ std::string RenderScriptSweep(const proto::ScriptReport& report) {
     return a.first->fits() && a.first->peak_reserved() < b.first->peak_reserved();
   });
   std::string text = StrCat(ScriptProgram(report), "\n");
-  AppendScriptHead(report.key(), &text);
-  for (const auto& [row, found] : rows) AppendScriptRow(*row, ScriptCaseName(*found), &text);
+  Table table = ScriptTable(report.key());
+  for (const auto& [row, found] : rows) AddScriptRow(*row, ScriptCaseName(*found), &table);
+  AddTable(table, &text);
   return StrCat(text, "\n", ScriptRuns(report));
 }
 

@@ -174,28 +174,28 @@ Text RenderFits(const proto::DeviceReport& device) {
   StrAppend(&out, ControlLines(device));
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
   const auto size = [](int64_t bytes) { return bytes == 0 ? Cell("none") : Cell(bytes); };
-  Table table{.columns = {SizeColumn("safe from"),
-                          SizeColumn("opposite order"),
-                          SizeColumn("smallest"),
-                          SizeColumn("without retries"),
-                          SizeColumn("reserved without a limit"),
-                          {.heading = "settings"}},
-              .has_headings = true};
+  Table table{"",
+              {{"safe from", Unit::kSize, "  %1s"},
+               {"opposite order", Unit::kSize, "  %1s"},
+               {"smallest", Unit::kSize, "  %1s"},
+               {"without retries", Unit::kSize, "  %1s"},
+               {"reserved without a limit", Unit::kSize, "  %1s"},
+               {"settings"}},
+              true};
   bool is_sampled = false;
   for (const auto& row : fits.rows()) {
     std::string name = ConfCell(row.conf(), row.memory_fraction(), row.is_current());
     if (!row.refused().empty()) {
-      table.rows.push_back(
-          {{"-", "-", "-", "-", "-", StrCat(name, "  REJECTED: ", row.refused())}});
+      table.Add({"-", "-", "-", "-", "-", StrCat(name, "  REJECTED: ", row.refused())});
       continue;
     }
     if (row.proven_until_bytes() > 0 && row.proven_until_bytes() < row.without_retries_bytes()) {
       StrAppend(&name, "  (proven up to ", FormatSize(row.proven_until_bytes()), ")");
       is_sampled = true;
     }
-    table.rows.push_back(
-        {{size(row.safe_bytes()), size(row.other_order_safe_bytes()), size(row.smallest_bytes()),
-          size(row.without_retries_bytes()), row.unlimited_peak_reserved_bytes(), name}});
+    table.Add({size(row.safe_bytes()), size(row.other_order_safe_bytes()),
+               size(row.smallest_bytes()), size(row.without_retries_bytes()),
+               row.unlimited_peak_reserved_bytes(), name});
   }
   StrAppend(&out, "\n");
   AddTable(table, &out);
@@ -210,22 +210,20 @@ Text RenderFits(const proto::DeviceReport& device) {
     if (row.safe_bytes() == 0) continue;
     int edge = 0;
     while (row.probes(edge).capacity_bytes() != row.safe_bytes()) ++edge;
-    Table near{
-        .title = StrCat("sizes near the limit, ", ConfName(row.conf(), row.memory_fraction())),
-        .columns = {SizeColumn("device"),
-                    CountColumn("bytes"),
-                    CountColumn("out of memory"),
-                    CountColumn("retries"),
-                    CountColumn("driver calls"),
-                    {.heading = "peak reserved", .unit = Unit::kSize}},
-        .has_headings = true};
+    Table near{StrCat("sizes near the limit, ", ConfName(row.conf(), row.memory_fraction())),
+               {{"device", Unit::kSize, "  %1s"},
+                {"bytes", Unit::kCount, "  %1s"},
+                {"out of memory", Unit::kLabel, "  %1s"},
+                {"retries", Unit::kCount, "  %1s"},
+                {"driver calls", Unit::kCount, "  %1s"},
+                {"peak reserved", Unit::kSize}},
+               true};
     for (int i = std::max(0, edge - kNearEdge);
          i < std::min(row.probes_size(), edge + kNearEdge + 1); ++i) {
       const auto& probe = row.probes(i);
-      near.rows.push_back(
-          {{probe.capacity_bytes(), probe.capacity_bytes(),
-            probe.survives() ? "no" : FormatCount(probe.ooms(), "time"), probe.alloc_retries(),
-            probe.device_calls(), probe.peak_reserved_bytes()}});
+      near.Add({probe.capacity_bytes(), probe.capacity_bytes(),
+                probe.survives() ? "no" : FormatCount(probe.ooms(), "time"), probe.alloc_retries(),
+                probe.device_calls(), probe.peak_reserved_bytes()});
     }
     AddTable(near, &out);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
@@ -10,9 +11,21 @@
 namespace memreplay {
 namespace {
 
-bool IsOnTerminal(const TableColumn& column) {
-  return (column.medium == Medium::kBoth || column.medium == Medium::kTerminal) &&
-         column.unit != Unit::kBar;
+// The parts of TableColumn::text.
+struct TextParts {
+  std::string_view before, after;
+  size_t width = 0;
+  bool is_flush_left = false;
+};
+
+TextParts TextPartsOf(std::string_view text) {
+  const size_t begin = text.find('%'), end = text.find('s', begin);
+  const std::string_view width = text.substr(begin + 1, end - begin - 1);
+  TextParts parts{text.substr(0, begin), text.substr(end + 1)};
+  parts.is_flush_left = width.starts_with('-');
+  int least = 0;
+  if (absl::SimpleAtoi(ToAbsl(width), &least)) parts.width = static_cast<size_t>(std::abs(least));
+  return parts;
 }
 
 std::string TerminalText(const TableColumn& column, const Cell& cell) {
@@ -21,69 +34,57 @@ std::string TerminalText(const TableColumn& column, const Cell& cell) {
   if (column.unit == Unit::kMib) {
     return absl::StrFormat("%.1f", static_cast<double>(*cell.number) / (1 << 20));
   }
-  if (column.unit == Unit::kCount && !column.noun.empty()) {
-    return FormatCount(*cell.number, column.noun);
-  }
   return CellText(column, cell);
-}
-
-// Returns a line; `texts` are the cells, or the headings.
-std::string TableLine(const Table& table, const std::vector<std::string>& texts,
-                      const std::vector<size_t>& widths) {
-  std::string line;
-  for (size_t i = 0; i < texts.size(); ++i) {
-    const TableColumn& column = table.columns[i];
-    if (!IsOnTerminal(column) || (column.width == 0 && texts[i].empty())) continue;
-    const std::string space(std::max(widths[i], texts[i].size()) - texts[i].size(), ' ');
-    StrAppend(&line, column.before, column.width > 0 ? space : "", texts[i],
-              column.width < 0 ? space : "", column.after);
-  }
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
 }
 
 }  // namespace
 
 void AddTable(const Table& table, Text* out) {
   if (table.rows.empty()) return;
-  std::vector<std::vector<std::string>> lines;
-  if (table.has_headings) {
-    lines.emplace_back();
-    for (const TableColumn& column : table.columns) {
-      lines[0].push_back(column.narrow.empty() ? column.heading : std::string(column.narrow));
+  std::vector<std::string> lines(table.rows.size());
+  std::string headings;
+  bool is_in_mib = false;
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    const TableColumn& column = table.columns[c];
+    is_in_mib |= column.unit == Unit::kMib;
+    if (column.text.empty()) continue;
+    TextParts parts = TextPartsOf(column.text);
+    std::vector<std::string> texts;
+    for (const Table::Row& row : table.rows) {
+      texts.push_back(c < row.cells.size() ? TerminalText(column, row.cells[c]) : "");
     }
-  }
-  for (const Table::Row& row : table.rows) {
-    std::vector<std::string>& texts = lines.emplace_back();
-    for (size_t i = 0; i < row.cells.size(); ++i) {
-      texts.push_back(TerminalText(table.columns[i], row.cells[i]));
+    const std::string heading(column.narrow.empty() ? column.heading : column.narrow);
+    if (parts.width > 0) {
+      if (table.has_headings) parts.width = std::max(parts.width, heading.size());
+      for (const std::string& text : texts) parts.width = std::max(parts.width, text.size());
     }
-  }
-  std::vector<size_t> widths;
-  for (const TableColumn& column : table.columns) {
-    widths.push_back(static_cast<size_t>(std::abs(column.width)));
-  }
-  for (const auto& texts : lines) {
+    const auto append = [&](const std::string& text, bool is_plural, std::string* line) {
+      if (text.empty() && parts.width == 0) return;
+      const std::string space(std::max(parts.width, text.size()) - text.size(), ' ');
+      StrAppend(line, parts.before, parts.is_flush_left ? "" : space, text,
+                parts.is_flush_left ? space : "", parts.after, is_plural ? "s" : "");
+    };
+    append(heading, false, &headings);
     for (size_t i = 0; i < texts.size(); ++i) {
-      if (widths[i] > 0) widths[i] = std::max(widths[i], texts[i].size());
+      const bool is_noun = column.unit == Unit::kCount && !parts.after.empty();
+      append(texts[i], is_noun && table.rows[i].cells[c].number != 1, &lines[i]);
     }
   }
-  const bool is_in_mib =
-      std::any_of(table.columns.begin(), table.columns.end(),
-                  [](const TableColumn& column) { return column.unit == Unit::kMib; });
+  const auto add = [&](std::string_view line) {
+    StrAppend(&out->text, line.substr(0, line.find_last_not_of(' ') + 1), "\n");
+  };
   if (!table.title.empty()) {
     StrAppend(&out->text, "\n  ", table.title, is_in_mib ? ", in MiB" : "", "\n");
   }
-  auto texts = lines.begin();
-  if (table.has_headings) StrAppend(&out->text, TableLine(table, *texts++, widths), "\n");
-  for (const Table::Row& row : table.rows) {
+  if (table.has_headings) add(headings);
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const Table::Row& row = table.rows[i];
     if (row.tone != Tone::kPlain) out->toned.push_back({out->text.size(), row.tone});
-    StrAppend(&out->text, TableLine(table, *texts++, widths), "\n");
+    add(lines[i]);
     for (const std::string& line : row.lines) StrAppend(&out->text, "    ", line, "\n");
   }
   if (!table.note.empty()) {
-    StrAppend(&out->text, std::string(static_cast<size_t>(table.note_indent), ' '), table.note,
-              "\n");
+    add(StrCat(std::string(static_cast<size_t>(table.note_indent), ' '), table.note));
   }
 }
 

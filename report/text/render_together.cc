@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/sizes.h"
 #include "trace/value/bounded.h"
@@ -42,21 +43,33 @@ std::string RenderTogether(const proto::Together& together, size_t shown) {
   if (!best.conf().empty()) {
     StrAppend(&out, "    export ", together.variable(), "=", best.conf(), "\n");
   }
-  absl::StrAppendFormat(&out, "\n  %10s  %10s  %5s  %s\n", "worst", "sum", "ooms", "settings");
+  Table rows{"",
+             {{"worst", Unit::kSize, "  %10s"},
+              {"sum", Unit::kSize, "  %10s"},
+              {"ooms", Unit::kCount, "  %5s"},
+              {"settings"}},
+             true};
   for (int i = 0; i < together.rows_size() && static_cast<size_t>(i) < shown; ++i) {
     const proto::Together::Row& row = together.rows(i);
-    absl::StrAppendFormat(&out, "  %10s  %10s  %5s  %s (worst: %s)\n",
-                          FormatSize(row.peak_reserved_bytes()),
-                          FormatSize(row.sum_peak_reserved_bytes()), FormatCount(row.ooms()),
-                          SettingsName(row.conf()), Name(together.devices(row.worst_device())));
+    rows.Add({row.peak_reserved_bytes(), row.sum_peak_reserved_bytes(), row.ooms(),
+              StrCat(SettingsName(row.conf()),
+                     " (worst: ", Name(together.devices(row.worst_device())), ")")});
   }
-  absl::StrAppendFormat(&out, "\n  %10s  %10s  %10s  %s\n", "now", "together", "own best", "file");
+  Table devices{"",
+                {{"now", Unit::kSize, "  %10s"},
+                 {"together", Unit::kSize, "  %10s"},
+                 {"own best", Unit::kSize, "  %10s"},
+                 {"file"}},
+                true};
   for (int i = 0; i < together.devices_size(); ++i) {
     const proto::Together::Device& device = together.devices(i);
-    absl::StrAppendFormat(
-        &out, "  %10s  %10s  %10s  %s\n", FormatSize(device.peak_reserved_bytes()),
-        FormatSize(best.device_peak_bytes(i)), FormatSize(device.own_best_peak_reserved_bytes()),
-        StrCat(Name(device), device.is_outlier() ? "  <- outlier" : ""));
+    devices.Add({device.peak_reserved_bytes(), best.device_peak_bytes(i),
+                 device.own_best_peak_reserved_bytes(),
+                 StrCat(Name(device), device.is_outlier() ? "  <- outlier" : "")});
+  }
+  for (const Table* table : {&rows, &devices}) {
+    StrAppend(&out, "\n");
+    AddTable(*table, &out);
   }
   for (const proto::Together::Untried& file : together.untried()) {
     StrAppend(&out, file.file(), ": ", FormatCount(file.confs_size(), "setting"),

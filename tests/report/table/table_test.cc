@@ -40,18 +40,18 @@ TEST(Table, ReadsAsSentencesOnATerminalAndHasColumnsOnAPage) {
 }
 
 TEST(Table, IsNothingWithoutRows) {
-  const Table table{.title = "nothing", .columns = {SizeColumn("size")}};
+  const Table table{"nothing", {{"size", Unit::kSize}}};
   EXPECT_EQ(Terminal(table), "");
   EXPECT_EQ(HtmlTable(table), "");
   EXPECT_EQ(Section(table), "");
 }
 
 TEST(Table, ColumnsAreAsWideAsTheirWidestCell) {
-  Table table{
-      .title = "runs",
-      .columns = {{.heading = "script", .width = -8}, CountColumn("count", 4), {.heading = "end"}},
-      .has_headings = true};
-  table.rows = {{{"a", 1, "x"}}, {.cells = {"a long name", 1'000'000, ""}, .tone = Tone::kBad}};
+  Table table{"runs",
+              {{"script", Unit::kWords, "  %-8s"}, {"count", Unit::kCount, "  %4s"}, {"end"}},
+              true};
+  table.Add({"a", 1, "x"});
+  table.Add({"a long name", 1'000'000, ""}, Tone::kBad);
   table.note = "and 3 more";
   Text text;
   AddTable(table, &text);
@@ -66,12 +66,14 @@ TEST(Table, ColumnsAreAsWideAsTheirWidestCell) {
 }
 
 TEST(Table, APageLeavesOutWhatIsEmptyAndUnfoldsLines) {
-  Table table{.columns = {{.heading = "size", .unit = Unit::kMib, .width = 8},
-                          {.heading = "empty", .medium = Medium::kPage},
-                          {.heading = "hidden", .medium = Medium::kTerminal},
-                          {.heading = "conf", .unit = Unit::kCode, .leads = true}},
-              .has_headings = true};
-  table.rows = {{.cells = {kMiB / 2, "", "seen", "a:b  (current)"}, .lines = {"x = 1"}}};
+  Table table{"",
+              {{"size", Unit::kMib, "  %8s"},
+               {"empty", Unit::kWords, ""},
+               {"hidden", Unit::kWords, "  %s", 0, false},
+               {"conf", Unit::kCode}},
+              true};
+  table.columns[3].leads = true;
+  table.Add({kMiB / 2, "", "seen", "a:b  (current)"}).lines = {"x = 1"};
   EXPECT_EQ(Terminal(table),
             "      size  hidden  conf\n"
             "       0.5  seen  a:b  (current)\n"
