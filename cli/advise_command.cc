@@ -7,7 +7,7 @@
 
 #include "cli/advise_key.h"
 #include "cli/command.h"
-#include "report/ask/script_search.h"
+#include "experiment/script_search.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
 

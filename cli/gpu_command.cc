@@ -17,7 +17,7 @@
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/replay_flags.h"
-#include "cli/stop_signal.h"
+#include "record/stop_signal.h"
 #include "report/ask/gpu.h"
 #include "report/words/render_json.h"
 #include "sim/run/replay.h"

@@ -53,6 +53,7 @@ ORDER = [
     "cuda",
     "record/card",
     "record",
+    "experiment",
     "cli",
 ]
 # What the stages see of each other, whatever stands above them.
@@ -66,7 +67,8 @@ SEES = {
     "browser": {"proto", "hardware", "trace", "sim", "report"},
     "cuda": {"proto", "trace", "sim"},
     "record": {"proto", "trace", "hardware"},
-    "cli": {"proto", "hardware", "trace", "synth", "sim", "report", "cuda", "record"},
+    "experiment": {"proto", "trace", "sim", "report", "record"},
+    "cli": {"proto", "hardware", "trace", "synth", "sim", "report", "cuda", "record", "experiment"},
 }
 # Siblings that do not know each other.
 APART = [{"sim/oom", "sim/confirm"}, {"report/table", "sim"}, {"report/text", "sim"}, {"report/page", "sim"},

@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("trace", "synth", "sim", "report", "browser", "cuda", "record", "cli")
+FOLDERS = ("trace", "synth", "sim", "report", "browser", "cuda", "record", "experiment", "cli")
 TABLE = re.compile(r"\b(?:flat_hash|node_hash|unordered)_(?:map|set)<")
 MAP_FIELD = re.compile(r"^ *map<.*> (\w+) =", re.MULTILINE)
 LOOP = re.compile(r"\bfor \([^;]*? : (?:\w+(?:\.|->))*(\w+)\)|\b(\w+)(?:\.|->)begin\(\)|\b(?:c_\w+|erase_if)\((\w+),")

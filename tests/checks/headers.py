@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 # cuda/ needs a toolkit; the conformance harness is compiled against a PyTorch wheel; the stubs of elf/ have no C++.
-STAGES = ["hardware", "trace", "synth", "sim", "report", "record", "cli"]
+STAGES = ["hardware", "trace", "synth", "sim", "report", "record", "experiment", "cli"]
 COMPILE = ["g++", "-std=c++20", "-fsyntax-only", "-Wno-pragma-once-outside-header", "-I.", "-Ibazel-bin", "-x", "c++"]
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 

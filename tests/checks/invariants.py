@@ -5,7 +5,7 @@ import pathlib
 import re
 import sys
 
-FOLDERS = ("proto", "hardware", "trace", "synth", "sim", "report", "browser", "cuda", "record", "cli")
+FOLDERS = ("proto", "hardware", "trace", "synth", "sim", "report", "browser", "cuda", "record", "experiment", "cli")
 PYTHON = ("python/memreplay", "record/process")
 PAGE = pathlib.Path("docs/invariants.md")
 ENDS = re.compile(r"\bMEMREPLAY_CHECK\(|\bstd::abort\(|\babort\(\)|\bassert\(|\bstd::terminate\(|"

@@ -24,7 +24,7 @@ FLAGS = ["-std=c++20", "-I.", "-isystem", "bazel-bin", "-isystem", str(CUDA), "-
          "-Wno-unknown-warning-option"]
 CLEAN = pathlib.Path(".bazel/lint")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
-OURS = r"(^|/)(trace|sim|report|cuda|cli|record|tests)/.*\.(h|cc)$"
+OURS = r"(^|/)(trace|sim|report|cuda|cli|record|experiment|tests)/.*\.(h|cc)$"
 CPU_SECONDS_PER_FILE = 180  # of CPU time: by the clock, a busy machine has taken that long over what needs eight
 
 

@@ -17,11 +17,13 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "experiment/advise_script.h"
+#include "experiment/script_runner.h"
+#include "experiment/script_search.h"
+#include "experiment/value_trials.h"
 #include "proto/gpu_report.pb.h"
 #include "record/gather.h"
 #include "record/run_cache.h"
-#include "report/ask/advise_script.h"
-#include "report/ask/script_search.h"
 #include "report/message/explain.h"
 #include "report/text/render_advice.h"
 #include "report/text/render_explanation.h"
@@ -225,59 +227,69 @@ std::string FolderOf(const std::string& name) {
   return root + "/" + name;
 }
 
+// Runs nothing: what came of a run is made up, kept and found again.
+class FuzzedRunner final : public ScriptRunner {
+ public:
+  FuzzedRunner(const RunCache& cache, Choices& choices)
+      : cache_(cache), choices_(choices), at_once_(1 + choices.Below(4)) {}
+
+  size_t at_once() const override { return at_once_; }
+  std::string_view stopped_by() const override { return ""; }
+
+ private:
+  Answers RunAll(absl::Span<const ScriptRun> runs) override {
+    Answers answers;
+    while (answers.size() < runs.size()) {
+      proto::RecordReport run;
+      FillMessage(&run);
+      // It ended by itself, unless a change says otherwise.
+      run.clear_refusal();
+      run.clear_exit_status();
+      run.mutable_advised()->clear_error();
+      run.mutable_advised()->clear_interrupted();
+      for (proto::RecordedProcess& process : *run.mutable_processes()) {
+        process.clear_sources();
+        process.clear_error();
+        process.clear_refusal();
+        process.clear_ooms();
+      }
+      MutateMessage(choices_, &run);
+      cache_.Keep("key", run);
+      answers.emplace_back(Answer{cache_.Find("key").value_or(proto::RecordReport()), true});
+    }
+    return answers;
+  }
+
+  const RunCache& cache_;
+  Choices& choices_;
+  size_t at_once_;
+};
+
 // What is kept of the runs of a script, and the answers that are made of it.
 void CachedRuns(Choices& choices) {
   const RunCache cache(FolderOf("runs"));
-  AdviceQuestion question;
-  question.memory = GiB(1) * (1 + choices.Below(40));
-  question.key = "--batch_size";
-  question.value = static_cast<int64_t>(choices.Below(3));
-  question.finds_largest = choices.Below(2) == 0;
-  question.at_once = 1 + choices.Below(3);
-  const auto next = [&]() -> std::optional<proto::RecordReport> {
-    proto::RecordReport run;
-    FillMessage(&run);
-    for (proto::RecordedProcess& process : *run.mutable_processes()) process.clear_sources();
-    run.mutable_advised()->clear_error();
-    MutateMessage(choices, &run);
-    cache.Keep("key", run);
-    return cache.Find("key");
-  };
-  const auto runs = [&](size_t count) {
-    std::vector<proto::AdvisedRun> all;
-    for (size_t i = 0; i < count; ++i) {
-      const std::optional<proto::RecordReport> found = next();
-      all.push_back(found.has_value() ? found->advised() : proto::AdvisedRun());
-    }
-    return all;
-  };
-  const absl::StatusOr<proto::Advice> advice = AdviseScript(
-      question,
-      [&](absl::Span<const std::vector<std::string>> remedies) { return runs(remedies.size()); },
-      [&](const std::vector<std::string>&, const std::string&) { return choices.Below(2) == 0; },
-      [&](const std::vector<std::string>&, absl::Span<const int64_t> values) {
-        return runs(values.size());
-      });
-  if (advice.ok()) ExpectClean(RenderAdvice("train.py", *advice));
-  proto::ScriptReport report;
-  ScriptSearch search(
-      [&](absl::Span<const int64_t> values) {
-        std::vector<proto::ScriptRow> rows;
-        for (const int64_t value : values) {
-          const std::optional<proto::RecordReport> found = next();
-          if (found.has_value()) rows.push_back(ScriptRowOf(*found));
-          if (!found.has_value()) rows.emplace_back();
-          rows.back().set_value(static_cast<double>(value));
-        }
-        return rows;
-      },
-      1 + choices.Below(4));
-  const absl::StatusOr<int64_t> largest = search.FindLargest(1 + choices.Below(5), 1000);
-  proto::ScriptCase& found = *report.add_cases();
-  if (largest.ok()) found.set_largest(*largest);
-  for (const auto& [value, row] : search.tried()) *found.add_rows() = row;
-  ExpectClean(RenderScriptFit(report));
-  ExpectClean(RenderScriptSweep(report));
+  FuzzedRunner runner(cache, choices);
+  AdviceQuestion advice;
+  advice.script.program = {"train.py"};
+  advice.script.ranks = 2;
+  advice.memory = GiB(1) * (1 + choices.Below(40));
+  advice.key.name = "--batch_size";
+  advice.value = static_cast<int64_t>(choices.Below(3));
+  advice.finds_largest = choices.Below(2) == 0;
+  if (const auto found = AdviseScript(advice, &runner); found.ok()) {
+    ExpectClean(RenderAdvice("train.py", *found));
+  }
+  ValueQuestion values;
+  values.script.program = {"train.py"};
+  values.cards = {"a-card"};
+  values.key.name = "--batch_size";
+  values.values.step = static_cast<int64_t>(1 + choices.Below(5));
+  values.values.max = 1000;
+  values.finds_largest = true;
+  if (const auto found = TryValues(values, &runner); found.ok()) {
+    ExpectClean(RenderScriptFit(*found));
+    ExpectClean(RenderScriptSweep(*found));
+  }
 }
 
 // Reports that --json printed, here or elsewhere.

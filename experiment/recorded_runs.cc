@@ -1,4 +1,4 @@
-#include "cli/script_runs.h"
+#include "experiment/recorded_runs.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,15 +8,17 @@
 #include <thread>
 #include <utility>
 
+#include "experiment/advised_run.h"
+#include "experiment/script_search.h"
 #include "record/temporary_folder.h"
 #include "record/unpack.h"
-#include "report/ask/script_search.h"
 #include "report/message/facts.h"
 #include "report/message/log_scan.h"
 #include "report/message/refusal.h"
 #include "report/words/record_faults.h"
 #include "report/words/text.h"
 #include "sim/run/parallel.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -63,39 +65,41 @@ LogScan ScanOf(const std::string& path) {
   return scan;
 }
 
-// "?" or "--batch_size=?"
-bool IsPlaceOfValue(const std::string& word) {
-  return word == "?" || (word.size() > 2 && word.substr(word.size() - 2) == "=?");
+// Adds what the script printed about too little memory to the report of its run. Errors: it used no
+// GPU, or failed for another reason.
+absl::Status CheckRun(const std::string& name, const RecordOptions& options,
+                      proto::RecordReport* report) {
+  if (EndOf(*report) > RunEnd::kStopped) {
+    LogScan printed = ScanOf(options.output);
+    AddRefusals(&printed, report);
+  }
+  const proto::ScriptRow row = ScriptRowOf(*report);
+  const std::string value = name.empty() ? "" : StrCat(" (", name, ")");
+  if (report->processes().empty() && report->exit_status() == 0) {
+    return absl::InvalidArgumentError(StrCat(options.program[0], value, ": ",
+                                             report->faults().empty()
+                                                 ? "none of its processes allocated GPU memory"
+                                                 : report->faults(0)));
+  }
+  if (row.fits() || row.ooms() > 0 || !row.refusal().empty()) return absl::OkStatus();
+  const std::string last = LastLine(options.output);
+  return absl::InvalidArgumentError(
+      StrCat("the script failed for a reason other than memory", value, ": ",
+             row.error().empty()
+                 ? StrCat("status ", report->exit_status(), last.empty() ? "" : StrCat(": ", last))
+                 : ErrorOf(row)));
 }
 
 }  // namespace
 
-bool ScriptKey::IsIn(const std::vector<std::string>& program) const {
-  return std::any_of(program.begin(), program.end(), IsPlaceOfValue);
-}
-
-std::vector<std::string> ScriptKey::WordsWith(const std::vector<std::string>& program,
-                                              std::string_view value) const {
-  std::vector<std::string> words = program;
-  bool placed = false;
-  for (std::string& word : words) {
-    if (!IsPlaceOfValue(word)) continue;
-    word = StrCat(word.substr(0, word.size() - 1), value);
-    placed = true;
-  }
-  if (!placed) words.push_back(StrCat(name, "=", value));
-  return words;
-}
-
-ScriptRunner::ScriptRunner(size_t jobs, bool use_cache)
+RecordedRuns::RecordedRuns(size_t jobs, bool use_cache)
     : jobs_(jobs != 0 ? jobs
                       : std::clamp<size_t>(std::thread::hardware_concurrency(), 1, kMaxJobs)),
       use_cache_(use_cache),
       cache_(fs::path(CacheFolder()) / "runs") {}
 
-absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
-                                                          const std::string& folder,
-                                                          const Finish& finish) const {
+absl::StatusOr<ScriptRunner::Answer> RecordedRuns::RunOne(const ScriptRun& run,
+                                                          const std::string& folder) const {
   const std::string key = RunCacheKey(run.options);
   if (use_cache_) {
     if (std::optional<proto::RecordReport> known = cache_.Find(key)) return Answer{*known, true};
@@ -104,41 +108,17 @@ absl::StatusOr<ScriptRunner::Answer> ScriptRunner::RunOne(const ScriptRun& run,
   options.place.out = StrCat(folder, "/snapshot.pickle");
   options.output = StrCat(folder, "/output");
   options.watch = [this](const RecordProgress&) { return stop_.to_pass_on(); };
-  absl::StatusOr<ScriptRecording> made = RunProgram(options);
-  if (!made.ok()) return made.status();
-  proto::RecordReport* const report = &made->report;
+  ASSIGN_OR_RETURN(ScriptRecording made, RunProgram(options));
+  proto::RecordReport* const report = &made.report;
   if (stop_.received()) return absl::CancelledError("interrupted");
-  proto::ScriptRow row = ScriptRowOf(*report);
-  if (!row.fits()) {
-    LogScan printed = ScanOf(options.output);
-    AddRefusals(&printed, &*report);
-    row = ScriptRowOf(*report);
-  }
-  const std::string value = run.name.empty() ? "" : StrCat(" (", run.name, ")");
-  if (report->processes().empty() && report->exit_status() == 0) {
-    return absl::InvalidArgumentError(StrCat(options.program[0], value, ": ",
-                                             report->faults().empty()
-                                                 ? "none of its processes allocated GPU memory"
-                                                 : report->faults(0)));
-  }
-  if (!row.fits() && row.ooms() == 0 && row.refusal().empty()) {
-    const std::string last = LastLine(options.output);
-    return absl::InvalidArgumentError(StrCat(
-        "the script failed for a reason other than memory", value, ": ",
-        row.error().empty()
-            ? StrCat("status ", report->exit_status(), last.empty() ? "" : StrCat(": ", last))
-            : ErrorOf(row)));
-  }
-  if (finish != nullptr) {
-    if (const absl::Status finished = finish(report); !finished.ok()) return finished;
-  }
+  RETURN_IF_ERROR(CheckRun(run.name, options, report));
+  if (run.is_studied) RETURN_IF_ERROR(StudyRun(report));
   if (!report->processes().empty()) cache_.Keep(key, *report);  // its source files are known
   return Answer{std::move(*report), false};
 }
 
-std::vector<absl::StatusOr<ScriptRunner::Answer>> ScriptRunner::RunEach(
-    absl::Span<const ScriptRun> runs, const Finish& finish) {
-  std::vector<absl::StatusOr<Answer>> answers(runs.size(), absl::CancelledError("interrupted"));
+ScriptRunner::Answers RecordedRuns::RunAll(absl::Span<const ScriptRun> runs) {
+  Answers answers(runs.size(), absl::CancelledError("interrupted"));
   std::error_code error;
   const fs::path temporary = fs::temp_directory_path(error);
   const absl::StatusOr<TemporaryFolder> root =
@@ -154,29 +134,10 @@ std::vector<absl::StatusOr<ScriptRunner::Answer>> ScriptRunner::RunEach(
     const std::string folder = StrCat(root->path(), "/", i);
     std::error_code ignored;
     fs::create_directory(folder, ignored);
-    answers[i] = RunOne(runs[i], folder, finish);
+    answers[i] = RunOne(runs[i], folder);
     fs::remove_all(folder, ignored);  // its snapshots
   });
-  for (const absl::StatusOr<Answer>& answer : answers) {
-    if (answer.ok()) ++(answer->cached ? from_cache_ : made_);
-  }
   return answers;
-}
-
-std::vector<absl::StatusOr<proto::ScriptRow>> ScriptRunner::Run(absl::Span<const ScriptRun> runs) {
-  const std::vector<absl::StatusOr<Answer>> answers = RunEach(runs);
-  std::vector<absl::StatusOr<proto::ScriptRow>> rows;
-  for (size_t i = 0; i < runs.size(); ++i) {
-    if (!answers[i].ok()) {
-      rows.emplace_back(answers[i].status());
-      continue;
-    }
-    proto::ScriptRow row = ScriptRowOf(answers[i]->report);
-    row.set_value(runs[i].value);
-    row.set_cached(answers[i]->cached);
-    rows.emplace_back(std::move(row));
-  }
-  return rows;
 }
 
 }  // namespace memreplay

@@ -1,4 +1,4 @@
-#include "report/ask/script_search.h"
+#include "experiment/script_search.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Finds the largest value of a script's argument with which it fits a GPU, by running it.
-#ifndef MEMREPLAY_REPORT_ASK_SCRIPT_SEARCH_H_
-#define MEMREPLAY_REPORT_ASK_SCRIPT_SEARCH_H_
+#ifndef MEMREPLAY_EXPERIMENT_SCRIPT_SEARCH_H_
+#define MEMREPLAY_EXPERIMENT_SCRIPT_SEARCH_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -68,4 +68,4 @@ class ScriptSearch {
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_SCRIPT_SEARCH_H_
+#endif  // MEMREPLAY_EXPERIMENT_SCRIPT_SEARCH_H_

@@ -1,4 +1,4 @@
-#include "cli/stop_signal.h"
+#include "record/stop_signal.h"
 
 #include <fcntl.h>
 #include <unistd.h>

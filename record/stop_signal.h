@@ -1,6 +1,6 @@
 // Lets a long piece of work ask whether Ctrl-C was pressed.
-#ifndef MEMREPLAY_CLI_STOP_SIGNAL_H_
-#define MEMREPLAY_CLI_STOP_SIGNAL_H_
+#ifndef MEMREPLAY_RECORD_STOP_SIGNAL_H_
+#define MEMREPLAY_RECORD_STOP_SIGNAL_H_
 
 #include <csignal>
 #include <string_view>
@@ -33,4 +33,4 @@ class StopSignal {
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_CLI_STOP_SIGNAL_H_
+#endif  // MEMREPLAY_RECORD_STOP_SIGNAL_H_

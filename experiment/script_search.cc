@@ -1,4 +1,4 @@
-#include "report/ask/script_search.h"
+#include "experiment/script_search.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "report/words/record_faults.h"
 #include "trace/value/bounded.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -71,9 +72,8 @@ absl::Status ScriptSearch::Try(const std::vector<int64_t>& values) {
   for (const int64_t value : std::set<int64_t>(values.begin(), values.end())) {
     if (tried_.count(value) == 0) untried.push_back(value);
   }
-  absl::StatusOr<std::vector<proto::ScriptRow>> rows = run_(untried);
-  if (!rows.ok()) return rows.status();
-  for (size_t i = 0; i < untried.size(); ++i) tried_.emplace(untried[i], std::move((*rows)[i]));
+  ASSIGN_OR_RETURN(std::vector<proto::ScriptRow> rows, run_(untried));
+  for (size_t i = 0; i < untried.size(); ++i) tried_.emplace(untried[i], std::move(rows[i]));
   return absl::OkStatus();
 }
 
@@ -84,7 +84,7 @@ absl::StatusOr<int64_t> ScriptSearch::FindLargest(int64_t step, int64_t most) {
   for (bool guess_is_good = true;;) {
     const Edge before = EdgeOf(step);
     for (int64_t& value : next) value *= step;
-    if (const absl::Status tried = Try(next); !tried.ok()) return tried;
+    RETURN_IF_ERROR(Try(next));
     const Edge edge = EdgeOf(step);
     const auto& [fits, lower, fails] = edge;
     if (lower == 0 || fails - lower <= 1 || lower >= most) return fits * step;

@@ -1,4 +1,4 @@
-#include "report/ask/advise_script.h"
+#include "experiment/advise_script.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,29 +8,25 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
+#include "experiment/changed_runs.h"
+#include "experiment/script_search.h"
+#include "proto/record.pb.h"
 #include "report/ask/advice.h"
-#include "report/ask/diagnosis.h"
-#include "report/ask/replay.h"
-#include "report/ask/script_search.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
-#include "sim/whatif/capacity_walk.h"
-#include "sim/whatif/conf_search.h"
-#include "sim/whatif/smallest_capacity.h"
-#include "sim/whatif/sweep.h"
-#include "sim/workload/lifetimes.h"
-#include "trace/value/bounded.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
 
-using Names = std::vector<std::string>;
+using Names = ChangedRuns::Remedies;
 
-constexpr char kExpandable[] = "expandable_segments:True";
 constexpr char kNothing[] = "nothing";            // a cost
 constexpr size_t kLargestCombination = 3;         // remedies in one row
 constexpr char kCache[] = "kv_cache";             // a remedy whose argument is no class
@@ -38,75 +34,6 @@ constexpr char kRoofline[] = "roofline";          // among the remedies, but it 
 constexpr int kMaxTimed = 8;                      // rows
 constexpr double kWorthSaying = 0.02;             // of FLOPs and time
 constexpr int64_t kMinPinned = int64_t{1} << 20;  // less is not worth mentioning
-
-// Returns the smallest device memory with which, and with all above, the recording survives under
-// `conf`; 0 if none is known.
-proto::AdvisedRun::Fit FitUnder(const Study& study, const std::string& conf, Bytes least) {
-  proto::AdvisedRun::Fit fit;
-  fit.set_conf(conf);
-  const absl::StatusOr<ReplaySettings> settings =
-      SettingsFor(study.settings(), {conf, study.settings().fraction});
-  if (!settings.ok()) return fit;
-  const SweepContext context = {study, *settings, StartPolicy::kFresh};
-  const SmallestCapacity found =
-      FindSmallestCapacity(context, *settings, least, MaxSizes(study.schedule().requests().size()));
-  fit.set_smallest(found.safe_capacity.value_or(Bytes()).signed_value());
-  fit.set_peak_reserved(found.unlimited_peak_reserved.signed_value());
-  return fit;
-}
-
-// Returns what every run is replayed under: the script's own settings, and the same with
-// expandable segments. Keys that conflict with these are left to the script.
-std::vector<std::string> ConfsOf(const Study& study) {
-  const std::string& own = study.settings().config.conf;
-  std::vector<std::string> confs = {own};
-  const std::vector<std::string> usual = UsualConfs(*study.settings().torch.profile);
-  const bool has_them = std::find(usual.begin(), usual.end(), kExpandable) != usual.end();
-  if (has_them && own.find("expandable_segments") == own.npos &&
-      own.find("max_split_size") == own.npos) {
-    confs.push_back(own.empty() ? kExpandable : StrCat(own, ",", kExpandable));
-  }
-  return confs;
-}
-
-// Returns the best settings of a search if they beat all of ConfsOf(), else "".
-std::string BestConf(const Study& study) {
-  const SweepContext context = {study, study.settings(), StartPolicy::kFresh};
-  const std::vector<SweepRow> rows = SearchConf(context);
-  if (rows.empty() || !rows[0].refused.empty()) return "";
-  const std::vector<std::string> usual = ConfsOf(study);
-  for (const SweepRow& row : rows) {
-    const bool is_usual = std::find(usual.begin(), usual.end(), row.conf) != usual.end();
-    if (is_usual && row.peak_reserved.value() * 49 <= rows[0].peak_reserved.value() * 50) return "";
-  }
-  return rows[0].conf;
-}
-
-// Returns the maximum that was live at once of memory that no change to activations saves.
-int64_t BoundOf(const proto::Categories& categories) {
-  int64_t bound = 0;
-  for (const proto::Categories::Phase& phase : categories.phases()) {
-    int64_t kept = 0;
-    for (const char* category : {"parameter", "buffer", "gradient", "optimizer_state"}) {
-      const auto found = phase.bytes_by_category().find(category);
-      if (found != phase.bytes_by_category().end()) kept += found->second;
-    }
-    bound = std::max(bound, kept);
-  }
-  return bound;
-}
-
-// Merges the needs of another device into a run; the larger ones count.
-void MergeFit(const proto::AdvisedRun::Fit& fit, proto::AdvisedRun* run) {
-  for (proto::AdvisedRun::Fit& known : *run->mutable_fits()) {
-    if (known.conf() != fit.conf()) continue;
-    const bool fails = known.smallest() == 0 || fit.smallest() == 0;
-    known.set_smallest(fails ? 0 : std::max(known.smallest(), fit.smallest()));
-    known.set_peak_reserved(std::max(known.peak_reserved(), fit.peak_reserved()));
-    return;
-  }
-  *run->add_fits() = fit;
-}
 
 // A change and the run with it.
 struct Tried {
@@ -151,11 +78,11 @@ absl::Status InterruptionIn(const std::vector<proto::AdvisedRun>& runs) {
   return found ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 
-class Search {
+// The search for the changes with which one script fits.
+class ChangeSearch {
  public:
-  Search(const AdviceQuestion& question, const RunRemedies& run, const ConfirmRemedies& confirm,
-         const RunValues& run_values)
-      : question_(question), run_(run), confirm_(confirm), run_values_(run_values) {}
+  ChangeSearch(const AdviceQuestion& question, ChangedRuns* runs)
+      : question_(question), runs_(*runs) {}
 
   absl::StatusOr<proto::Advice> Find();
 
@@ -191,9 +118,7 @@ class Search {
   bool HasFitting(bool preserving) const;
 
   const AdviceQuestion& question_;
-  const RunRemedies& run_;
-  const ConfirmRemedies& confirm_;
-  const RunValues& run_values_;
+  ChangedRuns& runs_;
   proto::Advice advice_;
   proto::AdvisedRun as_is_;
   std::vector<proto::Proposal> proposals_;
@@ -204,17 +129,14 @@ class Search {
   size_t values_run_ = 0;
 };
 
-absl::Status Search::RunAsIs() {
-  const std::vector<Names> nothing = {{}};
-  const absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_(nothing);
-  if (!runs.ok()) return runs.status();
-  as_is_ = runs->at(0);
+absl::Status ChangeSearch::RunAsIs() {
+  as_is_ = runs_.RunEach(std::vector<Names>(1)).front();
   if (as_is_.interrupted()) return absl::CancelledError("interrupted");
   if (!as_is_.error().empty()) return absl::InvalidArgumentError(as_is_.error());
   if (as_is_.fits().empty()) return absl::InvalidArgumentError("it allocated no GPU memory");
   advice_.set_source(proto::Advice::run);
-  advice_.set_card(question_.card);
-  advice_.set_key(question_.key);
+  advice_.set_card(question_.script.card);
+  advice_.set_key(question_.key.name);
   advice_.set_value(question_.value);
   advice_.set_diagnosis(as_is_.diagnosis());
   advice_.set_bound_bytes(as_is_.bound());
@@ -229,7 +151,7 @@ absl::Status Search::RunAsIs() {
   return absl::OkStatus();
 }
 
-absl::Status Search::CheckClass(const std::string& name) const {
+absl::Status ChangeSearch::CheckClass(const std::string& name) const {
   const std::vector<std::string> parts = absl::StrSplit(name, ':');
   const auto& classes = as_is_.classes();
   if (parts.size() < 2 || parts[1].empty() || parts[0] == kCache || classes.empty() ||
@@ -249,7 +171,7 @@ absl::Status Search::CheckClass(const std::string& name) const {
                               : StrCat("; advise would try ", absl::StrJoin(names, ", "))));
 }
 
-absl::Status Search::Propose() {
+absl::Status ChangeSearch::Propose() {
   if (question_.only.empty()) {
     std::copy_if(as_is_.proposals().begin(), as_is_.proposals().end(),
                  std::back_inserter(proposals_),
@@ -264,7 +186,7 @@ absl::Status Search::Propose() {
       proposals_.push_back(*known);
       continue;
     }
-    if (const absl::Status used = CheckClass(name); !used.ok()) return used;
+    RETURN_IF_ERROR(CheckClass(name));
     proto::Proposal& proposal = proposals_.emplace_back();
     proposal.set_name(name);
     proposal.set_change(name);
@@ -276,17 +198,16 @@ absl::Status Search::Propose() {
   return absl::OkStatus();
 }
 
-absl::Status Search::Try(std::vector<std::vector<const proto::Proposal*>> combinations) {
+absl::Status ChangeSearch::Try(std::vector<std::vector<const proto::Proposal*>> combinations) {
   std::vector<Names> names;
   for (const std::vector<const proto::Proposal*>& parts : combinations) {
     names.push_back(Tried{parts, {}}.names());
     known_.insert(names.back());
   }
-  const absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_(names);
-  if (!runs.ok()) return runs.status();
+  const std::vector<proto::AdvisedRun> runs = runs_.RunEach(names);
   for (size_t i = 0; i < combinations.size(); ++i) {
-    if (runs->at(i).interrupted()) continue;
-    Tried tried{combinations[i], runs->at(i)};
+    if (runs[i].interrupted()) continue;
+    Tried tried{combinations[i], runs[i]};
     for (const std::string& name : names[i]) {
       const auto& met = tried.run.met();
       if (tried.run.error().empty() && std::find(met.begin(), met.end(), name) == met.end()) {
@@ -305,11 +226,11 @@ absl::Status Search::Try(std::vector<std::vector<const proto::Proposal*>> combin
     }));
     row.set_error(tried.run.error().empty() ? "it allocated no GPU memory" : tried.run.error());
   }
-  return InterruptionIn(*runs);
+  return InterruptionIn(runs);
 }
 
 // Returns whether some of the parts, but not all, fit.
-bool Search::FitsWithin(const std::vector<const proto::Proposal*>& parts) const {
+bool ChangeSearch::FitsWithin(const std::vector<const proto::Proposal*>& parts) const {
   return std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
     return tried.parts.size() < parts.size() && Fits(SmallestOf(tried.run)) &&
            std::all_of(tried.parts.begin(), tried.parts.end(), [&](const proto::Proposal* part) {
@@ -318,7 +239,7 @@ bool Search::FitsWithin(const std::vector<const proto::Proposal*>& parts) const 
   });
 }
 
-bool Search::HasFitting(bool preserving) const {
+bool ChangeSearch::HasFitting(bool preserving) const {
   return std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
     return (!preserving || tried.preserves()) && Fits(SmallestOf(tried.run));
   });
@@ -326,7 +247,7 @@ bool Search::HasFitting(bool preserving) const {
 
 // Tries combinations of remedies that saved something alone. Those that should fit if savings add
 // up come first, the cheapest of them first, then the others by what they lack.
-absl::Status Search::TryCombinations(size_t size, bool preserving) {
+absl::Status ChangeSearch::TryCombinations(size_t size, bool preserving) {
   const int64_t whole = SmallestOf(as_is_);
   std::map<const proto::Proposal*, int64_t> saved;
   for (const Tried& tried : tried_) {
@@ -372,9 +293,9 @@ absl::Status Search::TryCombinations(size_t size, bool preserving) {
     if (known_.count(Tried{parts, {}}.names()) == 0 && !FitsWithin(parts)) batch.push_back(parts);
     const bool is_last = i + 1 == combinations.size();
     const size_t left = question_.max_runs - combinations_;
-    if (!batch.empty() && (is_last || batch.size() >= std::min(question_.at_once, left))) {
+    if (!batch.empty() && (is_last || batch.size() >= std::min(runs_.at_once(), left))) {
       combinations_ += batch.size();
-      if (const absl::Status tried = Try(std::exchange(batch, {})); !tried.ok()) return tried;
+      RETURN_IF_ERROR(Try(std::exchange(batch, {})));
       if (HasFitting(preserving)) return absl::OkStatus();
     }
     if (combinations_ >= question_.max_runs && !is_last) {
@@ -386,7 +307,8 @@ absl::Status Search::TryCombinations(size_t size, bool preserving) {
   return absl::OkStatus();
 }
 
-proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fit& fit) const {
+proto::Advice::Row ChangeSearch::RowOf(const Tried& tried,
+                                       const proto::AdvisedRun::Fit& fit) const {
   proto::Advice::Row row;
   std::vector<std::string> changes, costs, places, kept;
   double cost = tried.cost();
@@ -435,7 +357,7 @@ proto::Advice::Row Search::RowOf(const Tried& tried, const proto::AdvisedRun::Fi
   return row;
 }
 
-void Search::AddRows() {
+void ChangeSearch::AddRows() {
   const auto add = [&](const Tried& tried, const proto::AdvisedRun::Fit& fit) {
     *advice_.add_rows() = RowOf(tried, fit);
   };
@@ -460,7 +382,7 @@ void Search::AddRows() {
   RankRows(&advice_);
 }
 
-std::pair<Names, std::string> Search::PartsOf(const proto::Advice::Row& row) const {
+std::pair<Names, std::string> ChangeSearch::PartsOf(const proto::Advice::Row& row) const {
   Names remedies;
   std::string conf;
   for (const std::string& name : row.remedies()) {
@@ -477,11 +399,11 @@ std::pair<Names, std::string> Search::PartsOf(const proto::Advice::Row& row) con
 }
 
 // Runs the best row on a GPU of the given size; if it fails there, the row no longer fits.
-absl::Status Search::Confirm() {
+absl::Status ChangeSearch::Confirm() {
   while (advice_.rows_size() > 0 && advice_.rows(0).fits() && !advice_.as_is().fits()) {
     proto::Advice::Row& row = *advice_.mutable_rows(0);
     const auto [remedies, conf] = PartsOf(row);
-    const absl::StatusOr<bool> fits = confirm_(remedies, conf);
+    const absl::StatusOr<bool> fits = runs_.Fits(remedies, conf);
     if (!fits.ok() && absl::IsCancelled(fits.status())) return fits.status();
     if (fits.ok() && *fits) {
       row.set_is_confirmed(true);
@@ -498,13 +420,13 @@ absl::Status Search::Confirm() {
   return absl::OkStatus();
 }
 
-bool Search::Compiles(const Names& remedies) const {
+bool ChangeSearch::Compiles(const Names& remedies) const {
   return std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
     return tried.run.compiles() && tried.names() == remedies;
   });
 }
 
-absl::Status Search::EstimateTimes() {
+absl::Status ChangeSearch::EstimateTimes() {
   std::vector<proto::Advice::Row*> rows;
   for (proto::Advice::Row& row : *advice_.mutable_rows()) {
     if (!row.error().empty() || !row.fits() || Compiles(PartsOf(row).first)) continue;
@@ -521,10 +443,9 @@ absl::Status Search::EstimateTimes() {
   }
   std::vector<Names> timed = names;
   for (Names& own : timed) own.push_back(kRoofline);
-  const absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_(timed);
-  if (!runs.ok()) return runs.status();
-  if (const absl::Status ended = InterruptionIn(*runs); !ended.ok()) return ended;
-  const proto::Work& now = runs->at(0).work();
+  const std::vector<proto::AdvisedRun> runs = runs_.RunEach(timed);
+  RETURN_IF_ERROR(InterruptionIn(runs));
+  const proto::Work& now = runs[0].work();
   if (now.steps() == 0 || now.flops() == 0) return absl::OkStatus();
   const auto of_step = [](const proto::Work& work, double all) {
     return all / static_cast<double>(work.steps());
@@ -532,7 +453,7 @@ absl::Status Search::EstimateTimes() {
   advice_.mutable_as_is()->set_step_seconds(of_step(now, now.seconds()));
   for (size_t i = 0; i < rows.size(); ++i) {
     proto::Advice::Row* const row = rows[i];
-    const proto::Work& work = runs->at(run_of[i]).work();
+    const proto::Work& work = runs[run_of[i]].work();
     if (work.steps() == 0 || run_of[i] == 0) continue;
     row->set_step_seconds(of_step(work, work.seconds()));
     std::vector<std::string> costs;
@@ -551,7 +472,7 @@ absl::Status Search::EstimateTimes() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<proto::ScriptRow>> Search::RunValuesOf(
+absl::StatusOr<std::vector<proto::ScriptRow>> ChangeSearch::RunValuesOf(
     const Names& remedies, const std::string& conf, absl::Span<const int64_t> values) {
   std::vector<int64_t> unknown;
   for (const int64_t value : values) {
@@ -562,11 +483,10 @@ absl::StatusOr<std::vector<proto::ScriptRow>> Search::RunValuesOf(
   }
   values_run_ += unknown.size();
   if (!unknown.empty()) {
-    absl::StatusOr<std::vector<proto::AdvisedRun>> runs = run_values_(remedies, unknown);
-    if (!runs.ok()) return runs.status();
-    if (const absl::Status ended = InterruptionIn(*runs); !ended.ok()) return ended;
+    std::vector<proto::AdvisedRun> runs = runs_.RunValues(remedies, unknown);
+    RETURN_IF_ERROR(InterruptionIn(runs));
     for (size_t i = 0; i < unknown.size(); ++i) {
-      with_value_[{remedies, unknown[i]}] = std::move(runs->at(i));
+      with_value_[{remedies, unknown[i]}] = std::move(runs[i]);
     }
   }
   std::vector<proto::ScriptRow> rows;
@@ -589,16 +509,15 @@ absl::StatusOr<std::vector<proto::ScriptRow>> Search::RunValuesOf(
   return rows;
 }
 
-absl::Status Search::FindLargestOf(proto::Advice::Row* row) {
+absl::Status ChangeSearch::FindLargestOf(proto::Advice::Row* row) {
   const auto [remedies, conf] = PartsOf(*row);
   ScriptSearch search(
       [&, &names = remedies, &under = conf](absl::Span<const int64_t> values) {
         return RunValuesOf(names, under, values);
       },
-      question_.at_once);
+      runs_.at_once());
   if (question_.value > 0) {
-    const absl::Status known = search.Try({question_.value});
-    if (!known.ok()) return known;
+    RETURN_IF_ERROR(search.Try({question_.value}));
   }
   const absl::StatusOr<int64_t> largest = search.FindLargest(1, ScriptSearch::kMaxValue);
   if (largest.ok()) {
@@ -614,7 +533,7 @@ absl::Status Search::FindLargestOf(proto::Advice::Row* row) {
 }
 
 // What was run already counts as none, so that rows with the same remedies share their runs.
-absl::Status Search::FindLargest() {
+absl::Status ChangeSearch::FindLargest() {
   if (!question_.finds_largest) return absl::OkStatus();
   if (question_.value > 0) {
     with_value_[{Names(), question_.value}] = as_is_;
@@ -630,41 +549,41 @@ absl::Status Search::FindLargest() {
     if (absl::IsCancelled(found)) return found;
     if (absl::IsResourceExhausted(found)) {
       advice_.add_notes(StrCat("Only ", FormatCount(static_cast<int64_t>(values_run_), "run"),
-                               " looked for the largest ", question_.key,
+                               " looked for the largest ", question_.key.name,
                                "; --max-runs allows more."));
       break;
     }
     advice_.add_notes(StrCat(row->change().empty() ? "As it is" : row->change(), ": the largest ",
-                             question_.key, " is not known, since a run with ",
+                             question_.key.name, " is not known, since a run with ",
                              std::string(found.message())));
   }
   return absl::OkStatus();
 }
 
-absl::Status Search::TryAll() {
+absl::Status ChangeSearch::TryAll() {
   std::vector<std::vector<const proto::Proposal*>> singles;
   for (const proto::Proposal& proposal : proposals_) singles.push_back({&proposal});
-  if (const absl::Status tried = Try(std::move(singles)); !tried.ok()) return tried;
+  RETURN_IF_ERROR(Try(std::move(singles)));
   if (!advice_.as_is().fits() && !Fits(SmallestOf(as_is_))) {
     for (const bool preserving : {true, false}) {
       for (size_t size = 2; size <= kLargestCombination && !HasFitting(preserving); ++size) {
         if (combinations_ >= question_.max_runs) break;
-        if (const absl::Status tried = TryCombinations(size, preserving); !tried.ok()) return tried;
+        RETURN_IF_ERROR(TryCombinations(size, preserving));
       }
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status Search::LookCloser() {
-  if (const absl::Status confirmed = Confirm(); !confirmed.ok()) return confirmed;
-  if (const absl::Status estimated = EstimateTimes(); !estimated.ok()) return estimated;
+absl::Status ChangeSearch::LookCloser() {
+  RETURN_IF_ERROR(Confirm());
+  RETURN_IF_ERROR(EstimateTimes());
   return FindLargest();
 }
 
-absl::StatusOr<proto::Advice> Search::Find() {
-  if (const absl::Status made = RunAsIs(); !made.ok()) return made;
-  if (const absl::Status proposed = Propose(); !proposed.ok()) return proposed;
+absl::StatusOr<proto::Advice> ChangeSearch::Find() {
+  RETURN_IF_ERROR(RunAsIs());
+  RETURN_IF_ERROR(Propose());
   absl::Status done = TryAll();
   AddRows();
   if (done.ok()) done = LookCloser();
@@ -687,80 +606,16 @@ absl::StatusOr<proto::Advice> Search::Find() {
 
 }  // namespace
 
-absl::Status AddAdvisedProcess(const StudiedTrace& snapshot, const proto::RecordedProcess& process,
-                               proto::AdvisedRun* run) {
-  if (process.has_work()) {
-    const proto::Work& known = run->work();
-    if (process.work().seconds() * static_cast<double>(known.steps()) >=
-        known.seconds() * static_cast<double>(process.work().steps())) {
-      *run->mutable_work() = process.work();
-    }
-    return absl::OkStatus();
+absl::StatusOr<proto::Advice> AdviseScript(const AdviceQuestion& question, ScriptRunner* runner,
+                                           ProgressSink* progress) {
+  ChangedRuns runs(question.script, question.key, question.value, runner, progress);
+  ASSIGN_OR_RETURN(proto::Advice advice, ChangeSearch(question, &runs).Find());
+  if (runs.has_ranks()) {
+    advice.add_notes(
+        "Every rank of the job was run; of each change, the rank that needs most counts.");
   }
-  run->set_compiles(run->compiles() || process.has_compilations());
-  const bool is_as_it_is = process.met().empty();
-  int64_t largest = 0;
-  run->set_reserve(process.card().reserve());
-  run->set_group(std::max(run->group(), process.group()));
-  run->set_launches(BoundedSum(run->launches(), process.card().launches()));
-  run->set_pinned(std::max(run->pinned(), process.card().pinned().peak()));
-  for (const proto::RecordedCard& card : process.cards()) {
-    run->set_peak_reserved(std::max(run->peak_reserved(), card.peak_reserved()));
-    run->set_peak_allocated(std::max(run->peak_allocated(), card.peak_allocated()));
-    run->set_outside(std::max(run->outside(), card.outside()));
-  }
-  for (const std::string& name : process.met()) {
-    if (std::find(run->met().begin(), run->met().end(), name) == run->met().end()) {
-      run->add_met(name);
-    }
-  }
-  if (run->proposals().empty()) *run->mutable_proposals() = process.proposals();
-  run->mutable_classes()->MergeFrom(process.classes());
-  for (const std::unique_ptr<const Study>& study : snapshot.devices) {
-    if (study->schedule().requests().empty()) continue;
-    const Bytes least = PeakLiveOf(LifetimesOf(study->schedule())).requested;
-    for (const std::string& conf : ConfsOf(*study)) MergeFit(FitUnder(*study, conf, least), run);
-    if (!is_as_it_is || least.signed_value() <= largest) continue;
-    largest = least.signed_value();
-    if (const std::string best = BestConf(*study); !best.empty()) {
-      MergeFit(FitUnder(*study, best, least), run);
-    }
-    absl::StatusOr<ReplayAnswer> answer = AskReplay(*study, StartPolicy::kRecorded, nullptr);
-    if (!answer.ok()) return answer.status();
-    answer->report.mutable_sweep();  // BestConf() was one, so the diagnosis proposes none
-    run->set_diagnosis(DiagnosisOf(answer->report));
-    run->set_bound(BoundOf(answer->report.categories()));
-  }
-  return absl::OkStatus();
-}
-
-void MergeRank(const proto::AdvisedRun& other, proto::AdvisedRun* run) {
-  if (!run->error().empty()) return;
-  if (!other.error().empty()) {
-    *run = other;
-    return;
-  }
-  run->clear_classes();  // those of the other are unknown
-  run->set_peak_reserved(std::max(run->peak_reserved(), other.peak_reserved()));
-  run->set_peak_allocated(std::max(run->peak_allocated(), other.peak_allocated()));
-  run->set_outside(std::max(run->outside(), other.outside()));
-  run->set_pinned(std::max(run->pinned(), other.pinned()));
-  run->set_bound(std::max(run->bound(), other.bound()));
-  const proto::AdvisedRun own = *run;
-  run->clear_fits();
-  for (const proto::AdvisedRun::Fit& fit : own.fits()) {
-    for (const proto::AdvisedRun::Fit& its : other.fits()) {
-      if (its.conf() != fit.conf()) continue;
-      *run->add_fits() = fit;
-      MergeFit(its, run);
-    }
-  }
-}
-
-absl::StatusOr<proto::Advice> AdviseScript(const AdviceQuestion& question, const RunRemedies& run,
-                                           const ConfirmRemedies& confirm,
-                                           const RunValues& run_values) {
-  return Search(question, run, confirm, run_values).Find();
+  runner->AddCounts(&advice);
+  return advice;
 }
 
 }  // namespace memreplay

@@ -1,5 +1,5 @@
 // Tests the search for changes that make a script fit, over runs whose sizes are made up.
-#include "report/ask/advise_script.h"
+#include "experiment/advise_script.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "record/card/options.h"
 #include "report/text/render_advice.h"
 #include "report/words/verdict.h"
+#include "tests/experiment/fake_runner.h"
 #include "tests/golden.h"
 #include "trace/value/strings.h"
 
@@ -68,31 +70,48 @@ class AdviceSearch : public testing::Test {
   }
 
   proto::Advice Advise(int64_t memory, AdviceQuestion question = {}) {
-    question.card = "a-card";
+    question.script.card = "a-card";
+    question.script.program = {"train.py"};
     question.memory = Bytes(static_cast<uint64_t>(memory * kMiB));
     as_is_.set_reserve(100 * kMiB);
     as_is_.set_bound(300 * kMiB);
-    const absl::StatusOr<proto::Advice> advice = AdviseScript(
-        question,
-        [&](absl::Span<const std::vector<std::string>> remedies) {
-          std::vector<proto::AdvisedRun> runs;
-          for (const std::vector<std::string>& names : remedies) {
-            runs.push_back(RunOf(names, question.value));
-            ran_.push_back(names);
-          }
-          return absl::StatusOr<std::vector<proto::AdvisedRun>>(runs);
-        },
-        [&](const std::vector<std::string>& remedies, const std::string&) {
-          return absl::StatusOr<bool>(remedies.empty() || remedies[0] != refuted_);
-        },
-        [&](const std::vector<std::string>& remedies, absl::Span<const int64_t> values) {
-          std::vector<proto::AdvisedRun> runs;
-          for (const int64_t value : values) runs.push_back(RunOf(remedies, value));
-          values_run_ += values.size();
-          return absl::StatusOr<std::vector<proto::AdvisedRun>>(runs);
-        });
+    FakeRunner runner([&](const ScriptRun& run) { return Run(run, question.value); });
+    runner.StopAfter(stop_after_);
+    const absl::StatusOr<proto::Advice> advice = AdviseScript(question, &runner);
+    ranks_run_.clear();
+    for (const ScriptRun& run : runner.runs()) ranks_run_.push_back(run.options.rank.value_or(0));
     EXPECT_TRUE(advice.ok()) << advice.status();
     return *advice;
+  }
+
+  // A run on a GPU without a limit, which is studied, or on the GPU itself.
+  absl::StatusOr<proto::RecordReport> Run(const ScriptRun& run, int64_t value) {
+    const std::vector<std::string>& names = run.options.remedies;
+    if (!run.is_studied) {
+      EXPECT_TRUE(run.options.card_options.empty());
+      const bool fits = names.empty() || names[0] != refuted_;
+      proto::RecordReport report = ReportOf(fits ? 0 : 1, 0);
+      report.mutable_processes(0)->set_group(as_is_.group());
+      return report;
+    }
+    EXPECT_EQ(run.options.card_options.at("MEMREPLAY_CARD_CAPACITY"), StrCat(card::kMaxBytes));
+    EXPECT_EQ(run.options.survey, names.empty() && run.options.rank.value_or(0) == 0);
+    if (run.name.empty()) {
+      EXPECT_EQ(BatchSizeOf(run), value);
+      ran_.push_back(names);
+    } else {
+      ++values_run_;
+    }
+    proto::RecordReport report;
+    proto::AdvisedRun& advised = *report.mutable_advised();
+    advised = RunOf(names, BatchSizeOf(run));
+    if (!advised.error().empty()) return absl::InvalidArgumentError(advised.error());
+    if (run.options.rank == 1) {  // needs 50 MiB more
+      for (proto::AdvisedRun::Fit& fit : *advised.mutable_fits()) {
+        fit.set_smallest(fit.smallest() + 50 * kMiB);
+      }
+    }
+    return report;
   }
 
   static std::vector<std::string> Remedies(const proto::Advice::Row& row) {
@@ -104,6 +123,8 @@ class AdviceSearch : public testing::Test {
   int64_t expandable_saves_ = 20;
   bool rates_known_ = true;
   std::string failing_, refuted_, value_failing_;
+  size_t stop_after_ = SIZE_MAX;  // runs
+  std::vector<int64_t> ranks_run_;
   size_t values_run_ = 0;
   std::vector<std::vector<std::string>> ran_;
 };
@@ -206,9 +227,15 @@ TEST_F(AdviceSearch, Text) {
   Offer("cheap", 300, 0.4);
   Offer("rounds", 500, 4, false);
   Offer("small", 50, 1);
-  const std::string fits = RenderAdvice("train.py --lr=3", Advise(900));
+  const auto text = [&](int64_t memory) {
+    proto::Advice advice = Advise(memory);
+    advice.clear_runs();
+    advice.clear_seconds();
+    return RenderAdvice("train.py --lr=3", advice);
+  };
+  const std::string fits = text(900);
   failing_.clear();
-  const std::string nothing = RenderAdvice("train.py --lr=3", Advise(120));
+  const std::string nothing = text(120);
   ExpectGolden("tests/report/golden/advise_script.txt", fits + "\n" + nothing);
 }
 
@@ -259,7 +286,7 @@ TEST_F(AdviceSearch, OnlyThoseThatAreNamed) {
 TEST_F(AdviceSearch, WithAValueThatTheScriptDoesNotHave) {
   Offer("cheap", 300, 1);
   AdviceQuestion question;
-  question.key = "--batch_size";
+  question.key.name = "--batch_size";
   question.value = 30;  // 1300 MiB
   const proto::Advice advice = Advise(1150, question);
   EXPECT_EQ(advice.as_is().smallest_bytes(), 1300 * kMiB);
@@ -276,7 +303,7 @@ TEST_F(AdviceSearch, TheLargestValueOfEachRow) {
   Offer("fails", 50, 1);
   value_failing_ = "fails";
   AdviceQuestion question;
-  question.key = "--batch_size";
+  question.key.name = "--batch_size";
   question.finds_largest = true;
   for (const int64_t value : {0, 8}) {
     question.value = value;
@@ -301,7 +328,7 @@ TEST_F(AdviceSearch, TheLargestValueIsNoneOrNotKnown) {
   Offer("a", 400, 1);
   Offer("b", 300, 2);
   AdviceQuestion question;
-  question.key = "--batch_size";
+  question.key.name = "--batch_size";
   question.finds_largest = true;
   const proto::Advice none = Advise(1100, question);
   EXPECT_EQ(none.as_is().largest(), 0);
@@ -333,12 +360,10 @@ TEST_F(AdviceSearch, CombinationsAreLimited) {
 
 // Its process used CUDA, but requested nothing of PyTorch's allocator.
 TEST(AdviseScript, AScriptThatAllocatedNothing) {
-  const absl::StatusOr<proto::Advice> advice = AdviseScript(
-      {},
-      [](absl::Span<const std::vector<std::string>> remedies) {
-        return std::vector<proto::AdvisedRun>(remedies.size());
-      },
-      nullptr);
+  FakeRunner runner([](const ScriptRun&) { return proto::RecordReport(); });
+  AdviceQuestion question;
+  question.script.program = {"train.py"};
+  const absl::StatusOr<proto::Advice> advice = AdviseScript(question, &runner);
   EXPECT_EQ(advice.status().message(), "it allocated no GPU memory");
 }
 
@@ -361,6 +386,63 @@ TEST_F(AdviceSearch, WhatIsTriedOnlyIfNamed) {
   ran_.clear();  // together they would be enough, but it goes with no other
   EXPECT_FALSE(Advise(700, question).rows(0).fits());
   EXPECT_THAT(ran_, testing::Not(testing::Contains(testing::SizeIs(2))));
+}
+
+TEST_F(AdviceSearch, RunsAreCounted) {
+  Offer("cheap", 300, 1);
+  EXPECT_EQ(Advise(900).runs(), 5);  // as it is and with it, both timed, and a confirmation
+}
+
+// As it is, the first change and nothing else: it is a row, and a note names the others.
+TEST_F(AdviceSearch, AnInterruptionLeavesWhatIsKnown) {
+  Offer("a", 300, 1);
+  Offer("b", 300, 2);
+  Offer("c", 300, 3);
+  stop_after_ = 2;
+  const proto::Advice advice = Advise(900);
+  EXPECT_EQ(Remedies(advice.rows(0)), Strings{"a"});
+  EXPECT_TRUE(advice.rows(0).fits());
+  EXPECT_FALSE(advice.rows(0).is_confirmed());
+  EXPECT_THAT(advice.notes(),
+              testing::ElementsAre("It was interrupted before these were tried: b, c."));
+  EXPECT_EQ(advice.runs(), 2);
+}
+
+TEST_F(AdviceSearch, AnInterruptedSearchForTheLargestValueHasThoseThatFit) {
+  AdviceQuestion question;
+  question.key.name = "--batch_size";
+  question.finds_largest = true;
+  stop_after_ = 4;  // as it is, the same timed, and with the values 1 and 8
+  const proto::Advice advice = Advise(1205, question);
+  EXPECT_EQ(advice.as_is().largest(), 8);
+  EXPECT_FALSE(advice.as_is().largest_is_proven());
+  EXPECT_THAT(advice.notes(),
+              testing::ElementsAre("It was interrupted before all runs had ended."));
+}
+
+TEST_F(AdviceSearch, TheRankThatNeedsMostCounts) {
+  Offer("cheap", 300, 1);
+  as_is_.set_group(2);
+  AdviceQuestion question;
+  question.script.ranks = 2;
+  const proto::Advice advice = Advise(900, question);
+  EXPECT_EQ(advice.as_is().smallest_bytes(), 1050 * kMiB);
+  EXPECT_EQ(advice.rows(0).smallest_bytes(), 750 * kMiB);
+  EXPECT_THAT(advice.notes(), testing::Contains(testing::StartsWith("Every rank of the job")));
+  EXPECT_EQ(std::count(ranks_run_.begin(), ranks_run_.end(), 1), advice.runs() / 2);
+
+  question.script.rank = 0;
+  const proto::Advice one = Advise(900, question);
+  EXPECT_EQ(one.as_is().smallest_bytes(), 1000 * kMiB);
+  EXPECT_THAT(ranks_run_, testing::Each(0));
+}
+
+TEST(AdviseScript, NoRunHadEnded) {
+  FakeRunner runner([](const ScriptRun&) { return proto::RecordReport(); });
+  runner.StopAfter(0);
+  AdviceQuestion question;
+  question.script.program = {"train.py"};
+  EXPECT_TRUE(absl::IsCancelled(AdviseScript(question, &runner).status()));
 }
 
 }  // namespace

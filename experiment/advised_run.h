@@ -1,0 +1,20 @@
+// What the recording of a script says about the memory that it needs.
+#ifndef MEMREPLAY_EXPERIMENT_ADVISED_RUN_H_
+#define MEMREPLAY_EXPERIMENT_ADVISED_RUN_H_
+
+#include "absl/status/status.h"
+#include "proto/record.pb.h"
+
+namespace memreplay {
+
+// Sets `advised` of a report from the snapshots of its processes. Errors: those of OpenTrace() and
+// StudyFile(), which name the file, and ReplayWhatIf()'s.
+absl::Status StudyRun(proto::RecordReport* report);
+
+// Merges the run of another rank of the same job into `run`: the rank that needs most counts.
+// Settings that only one of them was replayed under are left out.
+void MergeRank(const proto::AdvisedRun& other, proto::AdvisedRun* run);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_EXPERIMENT_ADVISED_RUN_H_
