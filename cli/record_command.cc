@@ -144,9 +144,9 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
   flags.AddSwitch("survey", &run.survey, "list in --json the changes that advise would try");
   flags.AddOptionalText(
       "out", "FILE", &options.out,
-      "the snapshot to write (default: snapshot.pickle, unless there is one that\n"
-      "memreplay did not write); with - it goes to standard output, and the\n"
-      "script's output to standard error");
+      "the snapshot to write (default: snapshot.pickle, or snapshot.2.pickle and so on\n"
+      "where the script or another program wrote that); with - it goes to standard\n"
+      "output, and the script's output to standard error");
   flags.AddShort('o', "out");
   flags.AddSwitch("json", &options.json,
                   "print the summary as JSON; the script's output goes to standard error");

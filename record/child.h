@@ -45,6 +45,8 @@ class Child {
   void Signal(int signal) const;
   // Passes on what the process and its children write, for at most `milliseconds`.
   void PassOn(int milliseconds) { listener_->PassOn(milliseconds); }
+  // Makes sure that children of the process which outlive it can still write.
+  void LeaveChildren() { listener_->Leave(); }
 
  private:
   Child(pid_t pid, std::unique_ptr<Listener> listener)

@@ -54,6 +54,26 @@ void AddEnd(const std::string& path, std::string_view ended) {
   fs::resize_file(path, static_cast<uintmax_t>(size), ignored);
 }
 
+// Returns whether a snapshot may be written to `path` although the user did not name it.
+bool IsFree(const std::string& path, fs::file_time_type began) {
+  std::error_code missing;
+  const fs::file_time_type written = fs::last_write_time(path, missing);
+  return missing || (written < began && CheckReplacesOwn(path, kSnapshotMark).ok());
+}
+
+// Returns the files of a run, which are paths_of(the name that was given); where that is a default,
+// of the first for which all of them are free.
+std::vector<std::string> PathsOf(
+    const SnapshotPlace& place,
+    const std::function<std::vector<std::string>(const std::string&)>& paths_of) {
+  std::vector<std::string> paths = paths_of(place.out);
+  const auto is_free = [&place](const std::string& path) { return IsFree(path, place.began); };
+  for (int n = 2; place.is_default && !std::all_of(paths.begin(), paths.end(), is_free); ++n) {
+    paths = paths_of(WithTag(place.out, StrCat(n)));
+  }
+  return paths;
+}
+
 }  // namespace
 
 std::vector<fs::path> PathsIn(const fs::path& folder, std::error_code* error) {
@@ -100,21 +120,22 @@ std::string WithTag(const std::string& out, const std::string& tag) {
       .string();
 }
 
-absl::Status CheckPlace(const SnapshotPlace& place) {
-  std::vector<std::string> paths = {place.out};
+absl::Status CheckPlace(SnapshotPlace* place) {
   std::error_code ignored;
-  for (int rank = 0;; ++rank) {
-    const std::string path = WithTag(place.out, StrCat("rank", rank));
-    if (path == place.out || fs::symlink_status(path, ignored).type() == fs::file_type::not_found) {
-      break;
+  const std::vector<std::string> paths = PathsOf(*place, [&](const std::string& out) {
+    std::vector<std::string> found = {out};
+    for (int rank = 0;; ++rank) {
+      const std::string path = WithTag(out, StrCat("rank", rank));
+      if (path == out || fs::symlink_status(path, ignored).type() == fs::file_type::not_found) {
+        return found;
+      }
+      found.push_back(path);
     }
-    paths.push_back(path);
-  }
-  if (const absl::Status status = CheckOutputs(paths, place.inputs); !status.ok()) return status;
-  if (!IsStandardOutput(place.out)) {  // what the script and this command print is there
-    if (const absl::Status status = CheckOutputs({"-", place.out}, {}); !status.ok()) return status;
-  }
-  return place.is_default ? CheckReplacesOwn(place.out, kSnapshotMark) : absl::OkStatus();
+  });
+  place->out = paths[0];
+  if (const absl::Status status = CheckOutputs(paths, place->inputs); !status.ok()) return status;
+  if (IsStandardOutput(place->out)) return absl::OkStatus();
+  return CheckOutputs({"-", place->out}, {});  // what the script and this command print is there
 }
 
 absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view json) {
@@ -181,19 +202,20 @@ absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& fold
   };
   std::sort(all.begin(), all.end(),
             [&key](const Left& a, const Left& b) { return key(a) < key(b); });
-  std::vector<std::string> paths, readable;
-  for (size_t i = 0; i < all.size(); ++i) {
-    const int rank = all[i].process.rank();
-    const bool is_first = i == 0 || all[i - 1].process.rank() != rank;
-    const bool alone_in_rank =
-        rank >= 0 && is_first && (i + 1 == all.size() || all[i + 1].process.rank() != rank);
-    const std::string tag = alone_in_rank ? StrCat("rank", rank) : StrCat("process", all[i].pid);
-    paths.push_back(all.size() == 1 ? place.out : WithTag(place.out, tag));
-    if (!place.is_default) continue;
-    const absl::Status own = CheckReplacesOwn(paths.back(), kSnapshotMark);
-    if (!own.ok()) return own;
-  }
+  const std::vector<std::string> paths = PathsOf(place, [&all](const std::string& out) {
+    std::vector<std::string> found;
+    for (size_t i = 0; i < all.size(); ++i) {
+      const int rank = all[i].process.rank();
+      const bool is_first = i == 0 || all[i - 1].process.rank() != rank;
+      const bool alone_in_rank =
+          rank >= 0 && is_first && (i + 1 == all.size() || all[i + 1].process.rank() != rank);
+      const std::string tag = alone_in_rank ? StrCat("rank", rank) : StrCat("process", all[i].pid);
+      found.push_back(all.size() == 1 ? out : WithTag(out, tag));
+    }
+    return found;
+  });
   if (const absl::Status status = CheckOutputs(paths, place.inputs); !status.ok()) return status;
+  std::vector<std::string> readable;
   const int first = report->processes_size();
   for (size_t i = 0; i < all.size(); ++i) {
     all[i].process.set_snapshot(paths[i]);

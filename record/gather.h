@@ -28,14 +28,17 @@ struct SnapshotPlace {
   // With several processes, or one of a job of several, the files are snapshot.rank0.pickle and so
   // on, unless this is a device.
   std::string out = "snapshot.pickle";
-  // `out` is not the user's choice, so that it replaces only snapshots that memreplay wrote.
+  // `out` is not the user's choice, so that it replaces only snapshots that memreplay wrote before
+  // the run began. Where another file is, the next of snapshot.2.pickle and so on is taken.
   bool is_default = false;
+  std::filesystem::file_time_type began = std::filesystem::file_time_type::max();
   std::vector<std::string> inputs;  // files that the script reads, which are not overwritten
 };
 
-// Returns OK if the snapshot of a single process could be written there, and over what is there of
-// ranks. Errors: those of CheckOutputs() and CheckReplacesOwn() (trace/bytes/output_file.h).
-absl::Status CheckPlace(const SnapshotPlace& place);
+// Returns OK if the snapshot of a single process can be written there, and over what is there of
+// ranks; chooses another default before. Errors: those of CheckOutputs()
+// (trace/bytes/output_file.h).
+absl::Status CheckPlace(SnapshotPlace* place);
 
 using Judge = std::function<void(proto::RecordReport*)>;
 
@@ -44,8 +47,8 @@ using Judge = std::function<void(proto::RecordReport*)>;
 // that could not write its recording becomes a fault, and so does a missing folder. Returns where
 // the snapshot of each process can be read: in `folder` if it was written to a pipe or a device.
 // Errors: InvalidArgument, as ParseRecordedProcess(), if a file cannot be read, and as
-// CheckPlace(); DataLoss if one cannot be written; ResourceExhausted if a summary has more than 64
-// MiB. After an error, what was not written is still in the folder.
+// CheckOutputs(); DataLoss if one cannot be written; ResourceExhausted if a summary has more than
+// 64 MiB. After an error, what was not written is still in the folder.
 absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& folder,
                                                          SnapshotPlace place, const Judge& judge,
                                                          proto::RecordReport* report);

@@ -7,6 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -116,6 +117,23 @@ void Listener::PassOn(int milliseconds) {
     close(channel.from);  // the process learns of it if nobody reads what it writes
     return true;
   });
+}
+
+void Listener::Leave() {
+  if (channels_.empty() || fork() != 0) return;
+  signal(SIGINT, SIG_IGN);  // it ends with those that write
+  signal(SIGHUP, SIG_IGN);
+  heard_ = [](std::string_view) {};
+  constexpr int kFiles = 1024;  // more than this program has open, such as another end of a pipe
+  for (int file = 0; file < kFiles; ++file) {
+    if (std::none_of(channels_.begin(), channels_.end(), [file](const Channel& channel) {
+          return file == channel.from || file == channel.to;
+        })) {
+      close(file);
+    }
+  }
+  while (!channels_.empty()) PassOn(-1);
+  _exit(0);
 }
 
 bool Listener::PassOn(const Channel& channel) {

@@ -34,6 +34,9 @@ class Listener {
   void CloseEnds();
   // Waits until there is something to pass on, at most so long, and passes it on.
   void PassOn(int milliseconds);
+  // Leaves the rest, if processes that outlive the one that was started may still write, to a
+  // process that passes it on until they have ended: without a reader they would be ended.
+  void Leave();
 
  private:
   struct Channel {

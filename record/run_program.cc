@@ -264,12 +264,15 @@ absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options) {
     place.inputs.push_back(word);
     place.inputs.push_back(word.substr(word.find('=') + 1));
   }
-  if (const absl::Status status = CheckPlace(place); !status.ok()) return status;
+  if (const absl::Status status = CheckPlace(&place); !status.ok()) return status;
   const absl::StatusOr<RecordFolders> folders = UnpackRecordFiles();
   if (!folders.ok()) return folders.status();
   absl::StatusOr<TemporaryFolder> folder =
       TemporaryFolder::Make(FolderBeside(place.out), fs::path(place.out).filename().string());
   if (!folder.ok()) return folder.status();
+  std::error_code ignored;
+  place.began = fs::last_write_time(folder->path(), ignored);
+  if (ignored) place.began = fs::file_time_type::max();
   proto::RecordReport report;
   report.set_command("record");
   for (const std::string& word : options.program) report.add_program(ReplaceBadUtf8(word, "?"));
@@ -286,11 +289,11 @@ absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options) {
   WaitFor(&*child, folder->path(), options, &report);
   WaitForWriters(folder->path(), &*child);
   child->PassOn(0);
+  child->LeaveChildren();
   report.set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
 
   const std::string unusable = StrCat(folder->path(), "/unusable");
-  std::error_code ignored;
   if (fs::exists(unusable, ignored)) {
     const absl::StatusOr<std::string> why = ReadSmallFile(unusable);
     return absl::InvalidArgumentError(why.ok() ? *why : std::string(why.status().message()));

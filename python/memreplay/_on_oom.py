@@ -7,7 +7,7 @@ import pathlib
 from typing import Optional, Union
 
 from memreplay import _lost, _recording
-from memreplay._recording import _check, _dump, _start, _stop, _warn
+from memreplay._recording import _check, _dump, _of_rank, _start, _stop, _warn
 from memreplay._report_oom import report_oom
 
 _DEFAULT = pathlib.PurePath("oom.pickle")
@@ -24,7 +24,7 @@ def _observe(device: int, size: int, device_total: int, device_free: int) -> Non
         return
     _failures += 1
     try:
-        written = _dump(_path, _recording._blocks[-1] if _recording._blocks else None)
+        written = _dump(_of_rank(_path), _recording._blocks[-1] if _recording._blocks else None)
     except Exception as error:  # whatever it was, the script continues to its own error
         _warn(f"memreplay.on_oom: {_path} was not written: {_lost.text_of(error)}")
         return

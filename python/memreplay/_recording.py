@@ -95,15 +95,25 @@ def _take_notes(snapshot: Dict[str, Any], notes: _notes.Notes) -> None:
     snapshot[_notes.KEY] = notes.taken()
 
 
+def _free(path: pathlib.Path) -> pathlib.Path:
+    """Returns the path, or the first of NAME.2.pickle and so on, where nothing would be lost of what a script wrote."""
+    number, free = 1, path
+    while True:
+        try:
+            _output.check(free, mark=_output.SNAPSHOT_MARK)
+            return free
+        except FileExistsError:
+            number, free = number + 1, _named(path, str(number + 1))
+
+
 def _ran_out(snapshot: Dict[str, Any]) -> bool:
     return any(event["action"] == "oom" for trace in snapshot["device_traces"] for event in trace)
 
 
 def _dump(path: pathlib.Path, notes: Optional[_notes.Notes], ended: str = "") -> pathlib.Path:
-    """Writes the snapshot, with what ended its block. Returns its path, which says the rank if there are several."""
+    """Writes the snapshot, with what ended its block. Returns its path."""
     import torch
 
-    path = _of_rank(path)
     with _without_collection():  # what it frees would be counted in the notes and missing in the snapshot
         snapshot = torch.cuda.memory._snapshot()
         if notes is not None:
@@ -174,14 +184,16 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
     all of that instead, into its own files.
 
     Errors: RuntimeError on a machine without a GPU. OSError, before the block runs, if `path` is a directory, a script
-    or not writable, and without a path if there is a snapshot.pickle that memreplay did not write. A snapshot that
-    cannot be written later is a warning, so that a run is not lost for its recording.
+    or not writable, and without a path if there is a snapshot.pickle that memreplay did not write; where the block
+    writes one, the recording is snapshot.2.pickle. A snapshot that cannot be written later is a warning, so that a run
+    is not lost for its recording.
     """
     import torch
 
     if not torch.cuda.is_available():
         raise RuntimeError("memreplay.recording: PyTorch finds no GPU here, so there is nothing to record; "
                            "memreplay record --card runs a script on a simulated one")
+    is_default = path is _DEFAULT
     path = _check(path)
     torch.cuda.init()
     _start(max_entries, stacks)
@@ -194,7 +206,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
 
     def write(to: pathlib.Path) -> Optional[pathlib.Path]:
         try:
-            return _dump(to, notes, ended)
+            return _dump(_free(_of_rank(to)) if is_default else _of_rank(to), notes, ended)
         except Exception as error:  # whatever it was, the recorded script continues
             _warn(f"memreplay.recording: {to} was not written: {_lost.text_of(error)}")
             return None

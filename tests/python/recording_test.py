@@ -220,6 +220,11 @@ class Files(Case):
         self.assertNotEqual(pathlib.Path("snapshot.pickle").read_bytes(), theirs)
         with self.torch(), memreplay.recording():  # its own
             pass
+        self.assertEqual(self.files(), ["oom.pickle", "snapshot.pickle"])
+        with self.torch(), memreplay.recording():  # which the block replaces
+            pathlib.Path("snapshot.pickle").write_bytes(theirs)
+        self.assertEqual(pathlib.Path("snapshot.pickle").read_bytes(), theirs)
+        self.assertIn("torch_version", pickle.loads(pathlib.Path("snapshot.2.pickle").read_bytes()))
 
     def test_no_garbage_is_collected_between_snapshot_and_notes(self):
         """What a collection frees there would be counted in the notes and missing in the snapshot."""

@@ -185,6 +185,18 @@ class RecordCommandTest(Case):
         self.assertEqual(done.returncode, 2, done.stdout)
         self.assertIn(f"memory is too little: {refused}", done.stderr)
 
+    def on_terminal(self, command):
+        """Returns the status of a command on a terminal, and what was shown until all its processes had ended."""
+        ours, its = pty.openpty()
+        with subprocess.Popen(command, cwd=self.folder, stdout=its, stderr=its) as process:
+            os.close(its)
+            shown = b""
+            with contextlib.suppress(OSError):  # the terminal is closed
+                while piece := os.read(ours, 1 << 16):
+                    shown += piece
+        os.close(ours)
+        return process.returncode, shown
+
     def test_what_a_script_prints_is_passed_on(self):
         """It is passed on in its order and to its place, and a script on a terminal has one."""
         command = [Setting.memreplay, "record", "--python", Setting.python, "--card", "rtx-4090",
@@ -195,17 +207,28 @@ class RecordCommandTest(Case):
         together = subprocess.run(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   timeout=300, check=False)
         self.assertTrue(together.stdout.startswith("out False\nerr False\n"), together.stdout)
-        ours, its = pty.openpty()
-        with subprocess.Popen(command, cwd=self.folder, stdout=its, stderr=its) as process:
-            os.close(its)
-            shown = b""
-            with contextlib.suppress(OSError):  # the terminal is closed
-                while piece := os.read(ours, 1 << 16):
-                    shown += piece
-        os.close(ours)
-        self.assertEqual(process.returncode, 0, shown)
+        status, shown = self.on_terminal(command)
+        self.assertEqual(status, 0, shown)
         self.assertIn(b"out True\r\n", shown)
         self.assertIn(b"err True\r\n", shown)
+
+    def test_what_outlives_the_script(self):
+        """It may still write, to a terminal if the script had one, and is not ended."""
+        late = ("import os, sys, time; time.sleep(1); print('late', sys.stdout.isatty(), flush=True);"
+                "print('late error', file=sys.stderr, flush=True); open('lived', 'w')")
+        script = (f"import subprocess, sys, torch; torch.zeros(5, device='cuda'); "
+                  f"subprocess.Popen([sys.executable, '-c', {late!r}])")
+        command = [Setting.memreplay, "record", "--card", "rtx-4090", "--", Setting.python, "-c", script]
+        lived = pathlib.Path(self.folder, "lived")
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
+        self.assertTrue(lived.exists())
+        self.assertIn("\nlate False\n", done.stdout)
+        self.assertIn("late error\n", done.stderr)
+        lived.unlink()
+        status, shown = self.on_terminal(command)
+        self.assertEqual(status, 0, shown)
+        self.assertTrue(lived.exists())
+        self.assertIn(b"late True\r\n", shown)
 
     def test_steps(self):
         """A script without an end is ended where an optimizer begins one step more; inner steps are not counted."""
@@ -426,10 +449,23 @@ class RecordCommandTest(Case):
         self.refused("--json and -o - cannot both have standard output", "t.py", out="-", flags=["--json"])
 
     def test_a_snapshot_of_somebody_else(self):
-        """The name that is not given replaces only a snapshot of memreplay."""
-        snapshot = pathlib.Path(self.folder, "snapshot.pickle")
-        snapshot.write_bytes(pickle.dumps({"segments": [], "device_traces": []}))
-        self.refused("snapshot.pickle: was not written by memreplay and would be overwritten; name another file")
+        """The name that is not given replaces only a snapshot of memreplay, which the script did not write."""
+        snapshot, next_to_it = (pathlib.Path(self.folder, name) for name in ("snapshot.pickle", "snapshot.2.pickle"))
+        theirs = pickle.dumps({"segments": [], "device_traces": []})
+        snapshot.write_bytes(theirs)
+        for _ in range(2):
+            self.write()
+            self.assertEqual(snapshot.read_bytes(), theirs)
+            events.load(str(next_to_it))
+        snapshot.unlink()
+        next_to_it.unlink()
+        for mark in (b"", b"torch_version"):  # as memreplay.recording() in the script leaves it
+            self.write("-c", "import torch; torch.zeros(5, device='cuda');"
+                             f"open('snapshot.pickle', 'wb').write({theirs + mark!r})")
+            self.assertEqual(snapshot.read_bytes(), theirs + mark)
+            events.load(str(next_to_it))
+        self.assertEqual(sorted(name for name in os.listdir(self.folder) if name.endswith("pickle")),
+                         ["snapshot.2.pickle", "snapshot.pickle"])
         self.write(out="snapshot.pickle")
         first = snapshot.stat().st_ino
         self.write()

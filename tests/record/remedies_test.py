@@ -281,7 +281,8 @@ class RemediesTest(Case):
             self.assertIn(f"--try {name}: the script uses no class {name.partition(':')[2]}; {near}", done.stderr)
         runs = pathlib.Path(self.folder, "cache/memreplay/runs")
         self.assertEqual(len(list(runs.iterdir())), 1)
-        run = self.record("remedies.py", "train", "gpt", flags=["--remedy=checkpoint:Blok", "--remedy=checkpoint:Block"])
+        run = self.record("remedies.py", "train", "gpt",
+                          flags=["--remedy=checkpoint:Blok", "--remedy=checkpoint:Block"])
         self.assertEqual(run.status, 1)
         self.assertEqual(run.answer["faults"],
                          ["--remedy checkpoint:Blok was not made: the script never gets to it"])
