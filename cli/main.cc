@@ -6,10 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/command.h"
-#include "cli/flags.h"
-#include "cli/guards.h"
-#include "cli/output.h"
+#include "cli/commands/command.h"
+#include "cli/flags/flags.h"
+#include "cli/io/guards.h"
+#include "cli/io/output.h"
 #include "report/words/text.h"
 #include "report/words/version.h"
 #include "trace/value/strings.h"

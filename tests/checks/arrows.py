@@ -54,6 +54,9 @@ ORDER = [
     "record/card",
     "record",
     "experiment",
+    "cli/io",
+    "cli/flags",
+    "cli/commands",
     "cli",
 ]
 # What the stages see of each other, whatever stands above them.

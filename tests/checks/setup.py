@@ -81,7 +81,7 @@ class Rebuild(unittest.TestCase):
         """What cli/ includes, and so on, lies in the folders that the last build wrote down."""
         inputs = (ROOT / ".bazel/sources").read_text().splitlines()
         self.assertIn("embed.py", inputs)
-        seen, left = set(), [str(path.relative_to(ROOT)) for path in ROOT.glob("cli/*.cc")]
+        seen, left = set(), [str(path.relative_to(ROOT)) for path in ROOT.glob("cli/**/*.cc")]
         while left:
             name = left.pop()
             if name in seen or not (ROOT / name).exists():

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/commands/command.h"
 #include "sim/run/replay.h"
 #include "trace/formats/open_trace.h"
 #include "trace/schedule/schedule.h"

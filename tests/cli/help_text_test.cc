@@ -1,4 +1,4 @@
-#include "cli/help_text.h"
+#include "cli/flags/help_text.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "cli/flags.h"
+#include "cli/flags/flags.h"
 
 namespace memreplay {
 namespace {

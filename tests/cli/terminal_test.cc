@@ -1,4 +1,4 @@
-#include "cli/terminal.h"
+#include "cli/io/terminal.h"
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/command.h"
+#include "cli/commands/command.h"
 #include "experiment/advise_script.h"
 #include "experiment/script_runner.h"
 #include "experiment/script_search.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/record_flags.h"
+#include "cli/flags/record_flags.h"
 #include "record/run_program.h"
 #include "report/words/record_faults.h"
 #include "report/words/render_json.h"

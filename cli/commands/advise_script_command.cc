@@ -1,0 +1,190 @@
+// memreplay advise -- PROGRAM
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "cli/commands/advise_key.h"
+#include "cli/commands/command.h"
+#include "cli/commands/file_command.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/record_flags.h"
+#include "cli/flags/replay_flags.h"
+#include "cli/io/output.h"
+#include "experiment/advise_script.h"
+#include "experiment/recorded_runs.h"
+#include "hardware/cards.h"
+#include "record/card/options.h"
+#include "report/text/render_advice.h"
+#include "report/words/new_report.h"
+#include "report/words/verdict.h"
+#include "trace/bytes/json_scanner.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kAdviseDescription[] =
+    "Finds out which changes to a PyTorch script make it fit a GPU. The script runs on a\n"
+    "simulated GPU as it is, and then with each change that may help: allocator settings,\n"
+    "activation checkpointing, saved tensors on the host, the loss in chunks, the optimizer's\n"
+    "step, autocast, no_grad in evaluation, outputs that nothing reads and others\n"
+    "(docs/advise.md). Where no single change is enough, pairs and triples follow. The answer\n"
+    "ranks the changes by what they cost and ends with the lines to write for the best one.\n"
+    "torch.compile takes minutes and is tried only with --try compile:MODEL.\n"
+    "\n"
+    "Changes are made to PyTorch's and the script's functions while the script runs; no file\n"
+    "is edited. A change that alters what is computed is marked. The best one is confirmed on\n"
+    "a simulated GPU of the given size.\n"
+    "\n"
+    "With --ranks N, changes that use N GPUs are tried as well: FSDP2, ZeRO, DDP, each rank with\n"
+    "its part of the batch. Where the script is a job of several ranks, or becomes one, every\n"
+    "rank is run, and the one that needs most counts; --rank K runs this one alone.\n"
+    "\n"
+    "The script should be short: two iterations are enough, and --steps 2 ends it after two\n"
+    "steps of its optimizer. Results are cached, as for fit\n"
+    "script.\n"
+    "\n"
+    "--batch_size=64, or any other argument of the script with a number, makes all runs with\n"
+    "that value: the answer is what makes it fit with it. --batch_size=? adds a column: the\n"
+    "largest value with which the script fits as it is, and with each change. The script gets\n"
+    "--batch_size=N at the end, or N in place of each ? in ARGUMENTS.\n"
+    "\n"
+    "All flags stand before PROGRAM; what follows its name is its own.\n"
+    "\n"
+    "advise FILE --card NAME, without a script, answers for a recording, by editing it; and\n"
+    "advise A=8 B=16 --batch_size=? --card NAME for recordings with two values of an argument;\n"
+    "see memreplay advise recording --help.\n"
+    "\n"
+    "The exit status is 1 if nothing that was tried makes the script fit. Ctrl-C or SIGTERM ends\n"
+    "it with the rows that are known by then, and exit status 130 or 143.";
+
+struct AdviseFlags {
+  AdviceQuestion question;
+  AdviseKey key;
+  std::optional<int64_t> most;
+  std::optional<int64_t> jobs;
+  bool no_cache = false;
+  bool json = false;
+};
+
+// Sets the memory of the GPU: its own, or --capacity if given.
+absl::Status SetMemory(AdviceQuestion* question) {
+  const RecordOptions& script = question->script;
+  if (script.card.empty()) return absl::OkStatus();
+  std::string why;
+  const std::optional<Card> card = FindCard(script.card, &why);
+  if (!card.has_value()) {
+    return absl::InvalidArgumentError(StrCat("--card ", script.card, ": ", why));
+  }
+  question->memory = Bytes(card->memory);
+  const auto given = script.card_options.find(std::string(card::kCapacity.variable));
+  if (given != script.card_options.end()) {
+    question->memory = Bytes(static_cast<uint64_t>(
+        ParseInt64(given->second).value_or(static_cast<int64_t>(card->memory))));
+  }
+  return absl::OkStatus();
+}
+
+FlagSet FlagsOf(AdviseFlags* options) {
+  FlagSet flags("advise [script] --card NAME [--KEY=N] [--KEY=?] [flags] [--] PROGRAM [ARGUMENTS]",
+                kAdviseDescription);
+  flags.AddText("card", "NAME", &options->question.script.card,
+                "the GPU that the script should fit; record --card list prints those known");
+  flags.AddTexts("try", "REMEDY", &options->question.only,
+                 "try only this change, such as checkpoint:Block; may be given several times");
+  flags.AddNumber("max-runs", "N", &options->most,
+                  "how many pairs and triples to run at most, and how many runs to look for\n"
+                  "largest values in (default: 24)");
+  AddRecordFlags(&options->question.script, &flags);
+  AddJobs(&flags, &options->jobs);
+  flags.AddSwitch("no-cache", &options->no_cache, "run everything again");
+  AddJsonFlag(&options->json, &flags);
+  return flags;
+}
+
+absl::StatusOr<int> AdviseScriptCommand(const CommandLine& line) {
+  AdviseFlags options;
+  FlagSet flags = FlagsOf(&options);
+  AddAdviseKey(&flags, &options.key);
+  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
+  if (!program.ok()) return program.status();
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  AdviceQuestion& question = options.question;
+  const RecordOptions& script = question.script;
+  SetProgram(*std::move(program), &question.script);
+  if (IsCardList(script.card)) return ListCards(options.json);
+  if (script.card.empty() && !script.program.empty()) return NoCard(script.program);
+  if (const absl::Status memory = SetMemory(&question); !memory.ok()) return memory;
+  if (options.most.value_or(1) < 1) {
+    return absl::InvalidArgumentError(
+        StrCat("--max-runs: expected at least 1, found ", *options.most));
+  }
+  if (script.program.empty()) {
+    return absl::InvalidArgumentError(
+        "expected a script, such as train.py, -- and a command that starts one, or the FILE of a "
+        "recording");
+  }
+  if (options.jobs.value_or(1) < 1) {
+    return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));
+  }
+  if (script.no_notes) {
+    return absl::InvalidArgumentError("--no-notes: without them nothing is known of the modules");
+  }
+  if (const absl::Status call = CheckRecordCall(script); !call.ok()) return call;
+  if (const absl::Status known = CheckRemedies("--try", question.only); !known.ok()) return known;
+  question.key.name = options.key.name;
+  question.value = options.key.value;
+  question.finds_largest = options.key.finds_largest;
+  if (question.value == 0 && question.finds_largest && question.key.IsIn(script.program)) {
+    return absl::InvalidArgumentError(StrCat(question.key.name, "=?: expected ", question.key.name,
+                                             "=N as well, for the ? in the script's arguments"));
+  }
+  if (options.most.has_value()) question.max_runs = static_cast<size_t>(*options.most);
+  RecordedRuns runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
+  absl::StatusOr<proto::Advice> advice = [&] {
+    Progress progress(StrCat("running ", script.program[0]));
+    return AdviseScript(question, &runner, &progress);
+  }();
+  if (!advice.ok() && absl::IsCancelled(advice.status())) {
+    PrintError("advise: no run had ended when it was interrupted");
+    return runner.exit_status();
+  }
+  if (!advice.ok()) return advice.status();
+
+  proto::Report report = NewReport("advise");
+  report.set_file(absl::StrJoin(script.program, " "));
+  *report.mutable_advice() = *std::move(advice);
+  const absl::Status printed = PrintAnswer(
+      report, options.json, [&] { return RenderAdvice(report.file(), report.advice()); });
+  if (!printed.ok()) return printed;
+  if (!runner.stopped_by().empty()) return runner.exit_status();
+  return AdviceFits(report.advice()) ? kExitAnswered : kExitBad;
+}
+
+}  // namespace
+
+// A script is what stands behind "--" or begins with "-m", and what has a word NAME.py, unless the
+// first word is a file that cannot be started.
+std::string_view FormOfAdvise(absl::Span<const std::string> args) {
+  AdviseFlags options;
+  const auto first = args.begin() + FlagsOf(&options).EndOfLeading(args);
+  if (first == args.end() || *first == "--") return "advise script";
+  const bool is_file = !first->ends_with(".py") && access(first->c_str(), F_OK) == 0 &&
+                       access(first->c_str(), X_OK) != 0;
+  const bool is_script = std::any_of(first, args.end(), [](const std::string& word) {
+    return word == "-m" || (!word.starts_with('-') && word.ends_with(".py"));
+  });
+  return is_script && !is_file ? "advise script" : "advise recording";
+}
+
+absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {
+  const absl::StatusOr<int> status = AdviseScriptCommand(line);
+  return status.ok() ? status : Within("advise", status.status());
+}
+
+}  // namespace memreplay

@@ -1,0 +1,93 @@
+// The subcommands of memreplay and their forms. A new one takes a file <name>_command.cc, a
+// declaration here and a row in commands.cc.
+#ifndef MEMREPLAY_CLI_COMMANDS_COMMAND_H_
+#define MEMREPLAY_CLI_COMMANDS_COMMAND_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/help_text.h"
+
+namespace memreplay {
+
+// Exit statuses of the program.
+inline constexpr int kExitAnswered = 0;
+inline constexpr int kExitBad = 1;       // there is an answer, and something is wrong
+inline constexpr int kExitUnusable = 2;  // the input or the command line is unusable
+
+// What follows a command's name on the command line.
+struct CommandLine {
+  std::vector<std::string> args;
+  HelpText* help = nullptr;  // where --help goes; null: to standard output
+};
+
+// Each function returns the exit status. An error is one line for stderr and means kExitUnusable.
+absl::StatusOr<int> RunInspect(const CommandLine& line);
+absl::StatusOr<int> RunReplay(const CommandLine& line);
+absl::StatusOr<int> RunExplain(const CommandLine& line);
+absl::StatusOr<int> RunOom(const CommandLine& line);
+absl::StatusOr<int> RunDiff(const CommandLine& line);
+absl::StatusOr<int> RunConvert(const CommandLine& line);
+absl::StatusOr<int> RunSweep(const CommandLine& line);
+absl::StatusOr<int> RunSweepScript(const CommandLine& line);
+absl::StatusOr<int> RunAdvise(const CommandLine& line);
+absl::StatusOr<int> RunAdviseScript(const CommandLine& line);
+absl::StatusOr<int> RunAdviseRecording(const CommandLine& line);
+absl::StatusOr<int> RunFit(const CommandLine& line);
+absl::StatusOr<int> RunFitScript(const CommandLine& line);
+absl::StatusOr<int> RunGpu(const CommandLine& line);
+absl::StatusOr<int> RunLint(const CommandLine& line);
+absl::StatusOr<int> RunReport(const CommandLine& line);
+absl::StatusOr<int> RunRecord(const CommandLine& line);
+absl::StatusOr<int> RunSynth(const CommandLine& line);
+absl::StatusOr<int> RunSynthSchedule(const CommandLine& line);
+absl::StatusOr<int> RunFleet(const CommandLine& line);
+absl::StatusOr<int> RunMcp(const CommandLine& line);
+absl::StatusOr<int> RunCompletion(const CommandLine& line);
+
+// A command of the program, or a form of one, which has two words; kCommands has one row for each.
+struct Command {
+  std::string_view name;  // "fit", "fit script"
+  std::string_view summary;
+  absl::StatusOr<int> (*run)(const CommandLine& line);
+  bool is_python = false;         // run by a Python interpreter, its --help too
+  bool takes_parameters = false;  // --set NAME=N, of a schedule
+  // Starts a script or a driver, which map more memory than they touch: no memory limit by default.
+  bool maps_much = false;
+  // Returns the form that these words mean without its second word; "": none. Null: likewise.
+  std::string_view (*form)(absl::Span<const std::string> args) = nullptr;
+
+  bool is_form() const { return name.find(' ') != name.npos; }
+  // Whether this is a form of `command`.
+  bool is_form_of(const Command& command) const {
+    return name.starts_with(command.name) && name.substr(command.name.size()).starts_with(' ');
+  }
+  // The flags that are taken out of the command line before `run` reads its own: those of every
+  // command, which ProgramHelp() describes.
+  std::vector<HelpFlag> common_flags() const;
+};
+absl::Span<const Command> Commands();
+const Command* FindCommand(std::string_view name);  // null: there is none
+
+// What `advise` and `synth` are about (Command::form).
+std::string_view FormOfAdvise(absl::Span<const std::string> args);
+std::string_view FormOfSynth(absl::Span<const std::string> args);
+
+// Answers --card list.
+bool IsCardList(std::string_view card);
+absl::StatusOr<int> ListCards(bool json);
+
+// Returns the text of "memreplay --help".
+std::string ProgramHelp();
+
+// Answers --help: describes the flags, or prints them with `more` below.
+absl::StatusOr<int> ShowHelp(const CommandLine& line, const FlagSet& flags,
+                             std::string_view more = "");
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CLI_COMMANDS_COMMAND_H_

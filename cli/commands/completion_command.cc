@@ -1,0 +1,82 @@
+// memreplay completion bash|zsh|fish|man
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands/command.h"
+#include "cli/commands/file_command.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/help_text.h"
+#include "cli/io/output.h"
+#include "report/words/version.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kCompletionDescription[] =
+    "Prints a script with which a shell completes commands and flags, or a page for man. Both\n"
+    "are generated from the output of --help. To install them:\n"
+    "\n"
+    "  memreplay completion bash > ~/.local/share/bash-completion/completions/memreplay\n"
+    "  memreplay completion zsh > \"${fpath[1]}/_memreplay\"\n"
+    "  memreplay completion fish > ~/.config/fish/completions/memreplay.fish\n"
+    "  memreplay completion man > ~/.local/share/man/man1/memreplay.1";
+
+absl::StatusOr<std::vector<CommandHelp>> AllHelp() {
+  std::vector<CommandHelp> all;
+  for (const Command& command : Commands()) {
+    CommandHelp& row = all.emplace_back();
+    row.name = command.name;
+    row.summary = command.summary;
+    if (command.is_python) continue;
+    const absl::StatusOr<int> described = command.run({{"--help"}, &row.help});
+    if (!described.ok()) return described.status();
+    for (HelpFlag& flag : command.common_flags()) row.help.flags.push_back(std::move(flag));
+  }
+  return all;
+}
+
+// Gives a command that is several forms, by the words that follow, the flags of them all.
+void AddFlagsOfForms(std::vector<CommandHelp>* all) {
+  for (CommandHelp& row : *all) {
+    const Command* const command = FindCommand(row.name);
+    if (command->form == nullptr) continue;
+    for (const CommandHelp& other : *all) {
+      if (!FindCommand(other.name)->is_form_of(*command)) continue;
+      for (const HelpFlag& flag : other.help.flags) {
+        std::vector<HelpFlag>& own = row.help.flags;
+        const bool is_known = std::any_of(
+            own.begin(), own.end(), [&](const HelpFlag& each) { return each.name == flag.name; });
+        if (!is_known) own.push_back(flag);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunCompletion(const CommandLine& line) {
+  FlagSet flags("completion bash|zsh|fish|man", kCompletionDescription);
+  const absl::StatusOr<std::vector<std::string>> words = flags.Parse(line.args);
+  if (!words.ok()) return Within("completion", words.status());
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  const std::string kind = words->size() == 1 ? words->front() : "";
+  if (kind != "bash" && kind != "zsh" && kind != "fish" && kind != "man") {
+    return absl::InvalidArgumentError(
+        "completion: expected bash, zsh, fish or man; see memreplay completion --help");
+  }
+  absl::StatusOr<std::vector<CommandHelp>> commands = AllHelp();
+  if (!commands.ok()) return commands.status();
+  if (kind != "man") AddFlagsOfForms(&*commands);
+  const absl::Status printed =
+      Print(kind == "bash"   ? BashCompletion(*commands)
+            : kind == "zsh"  ? ZshCompletion(*commands)
+            : kind == "fish" ? FishCompletion(*commands)
+                             : ManPage(*commands, kVersion, ProgramHelp()));
+  if (!printed.ok()) return printed;
+  return kExitAnswered;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,209 @@
+// memreplay convert IN OUT
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "cli/commands/command.h"
+#include "cli/commands/file_command.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/replay_flags.h"
+#include "cli/io/output.h"
+#include "report/run/run_log.h"
+#include "report/run/series.h"
+#include "report/words/sizes.h"
+#include "report/words/text.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/recording/sampled_replay.h"
+#include "sim/study/what_if.h"
+#include "trace/bytes/output_file.h"
+#include "trace/formats/open_trace.h"
+#include "trace/formats/write_trace.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+struct ConvertFlags {
+  SettingsRequest settings;
+  std::optional<int64_t> device;
+  bool slices = false;
+  std::string to;
+};
+
+// Returns whether the format shows a run, for which the file has to be replayed.
+struct RunFormat {
+  std::string_view name;
+  std::string_view extensions;
+  std::string_view description;
+  bool is_of_one_device = false;
+  absl::Status (*write)(const Study& study, const RunLog& log, const ConvertFlags& options,
+                        bool is_first, ByteSink& sink);
+};
+
+constexpr RunFormat kRunFormats[] = {
+    {"perfetto", ".pftrace .perfetto-trace",
+     "counters and, with --slices, allocations for ui.perfetto.dev", false,
+     [](const Study& study, const RunLog& log, const ConvertFlags& options, bool, ByteSink& sink) {
+       return WritePerfetto(study.schedule(), study.meanings(), log, options.slices, sink);
+     }},
+    {"csv", ".csv", "one line per event with all figures after it", false,
+     [](const Study& study, const RunLog& log, const ConvertFlags&, bool is_first, ByteSink& sink) {
+       return WriteCsv(study.schedule(), log, is_first, sink);
+     }},
+    {"svg", ".svg", "a picture of memory over the run", true,
+     [](const Study& study, const RunLog& log, const ConvertFlags&, bool, ByteSink& sink) {
+       return WriteSvg(study.schedule(), log, StrCat("device ", study.device()), sink);
+     }},
+};
+
+const RunFormat* FindRunFormat(const std::string& to, const std::string& out) {
+  for (const RunFormat& format : kRunFormats) {
+    if (to == format.name) return &format;
+    for (const absl::string_view extension : absl::StrSplit(ToAbsl(format.extensions), ' ')) {
+      if (to.empty() && absl::EndsWith(out, extension)) return &format;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string_view> FormatNames() {
+  std::vector<std::string_view> names;
+  for (const TraceFormat& format : WritableFormats()) names.push_back(format.name);
+  for (const RunFormat& format : kRunFormats) names.push_back(format.name);
+  return names;
+}
+
+std::string JoinedNames() {
+  std::string text;
+  for (const std::string_view name : FormatNames())
+    StrAppend(&text, text.empty() ? "" : ", ", name);
+  return text;
+}
+
+std::string Description() {
+  std::string text =
+      "Writes a file in another format. The format of IN is detected from its content, that\n"
+      "of OUT from --to or its extension; if OUT is -, the output goes to standard output.\n"
+      "What the format cannot hold is left out and listed on standard error.\n"
+      "\n"
+      "formats:";
+  const auto add = [&text](std::string_view name, std::string_view description,
+                           std::string_view extensions) {
+    StrAppend(&text, "\n  ", name, std::string(name.size() < 24 ? 24 - name.size() : 1, ' '),
+              description, " (", extensions, ")");
+  };
+  for (const TraceFormat& format : WritableFormats()) {
+    add(format.name, format.description, format.extensions);
+  }
+  StrAppend(&text, "\n\nformats that show a run, for which the file is replayed:");
+  for (const RunFormat& format : kRunFormats) {
+    add(format.name, format.description, format.extensions);
+  }
+  return text;
+}
+
+absl::StatusOr<const TraceFormat*> ChooseFormat(const std::string& to, const std::string& out) {
+  const TraceFormat* format = to.empty() ? WritableFormatOfPath(out) : FindWritableFormat(to);
+  if (format != nullptr) return format;
+  if (to.empty()) {
+    return absl::InvalidArgumentError(
+        StrCat("convert: the extension of ", out,
+               " is not that of a known format; give --to, one of: ", JoinedNames()));
+  }
+  const std::string_view nearest = NearestWord(to, FormatNames());
+  return absl::InvalidArgumentError(
+      StrCat("convert: --to: expected one of ", JoinedNames(), "; found '", to, "'",
+             nearest.empty() ? std::string() : StrCat("; did you mean ", nearest, "?")));
+}
+
+// Replays the file as `report` does.
+absl::Status Replayed(const Study& study, RunLogObserver* log) {
+  if (study.settings().as_recorded) {
+    study.WatchAsRecorded(log);
+    return absl::OkStatus();
+  }
+  return ReplayWhatIf(study.schedule(), study.settings(), log).status();
+}
+
+absl::Status WriteRuns(const std::string& in, const std::string& out, const RunFormat& format,
+                       const ConvertFlags& options) {
+  Progress progress(StrCat("reading ", in));
+  const absl::StatusOr<OpenedFile> opened = OpenWithSettings(in, options.settings);
+  if (!opened.ok()) return opened.status();
+  const std::vector<DeviceTrace>& devices = opened->trace->devices;
+  std::vector<size_t> chosen;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    if (!options.device.has_value() || devices[i].device == *options.device) chosen.push_back(i);
+  }
+  if (chosen.empty()) return absl::InvalidArgumentError(StrCat(in, ": has no such device"));
+  if (format.is_of_one_device && chosen.size() > 1) {
+    return absl::InvalidArgumentError(
+        StrCat(in, ": has ", chosen.size(), " devices; choose one with --device"));
+  }
+  absl::StatusOr<OutputFile> file = OutputFile::Open(out, {in});
+  if (!file.ok()) return file.status();
+  FileSink sink(&*file);
+  for (const size_t index : chosen) {
+    progress.SetActivity(StrCat("replaying device ", devices[index].device));
+    const Study& study = *opened->studied.devices[index];
+    const Schedule& schedule = study.schedule();
+    RunLogObserver log(schedule, study.settings().as_recorded);
+    if (absl::Status run = Replayed(study, &log); !run.ok()) return run;
+    progress.SetActivity(StrCat("writing ", out));
+    const absl::Status written =
+        format.write(study, log.log(), options, index == chosen.front(), sink);
+    if (!written.ok()) return Within(out, written);
+  }
+  return file->Close();
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunConvert(const CommandLine& line) {
+  ConvertFlags options;
+  FlagSet flags("convert IN OUT [flags]", Description());
+  flags.AddText("to", "FORMAT", &options.to,
+                "format of OUT; the default follows from its extension");
+  flags.AddSwitch("slices", &options.slices,
+                  "for perfetto: every allocation as a slice, by line of code");
+  flags.AddOptionalText("conf", "CONF", &options.settings.conf,
+                        "for a run: PYTORCH_CUDA_ALLOC_CONF to replay under");
+  AddCapacityFlag(&flags, &options.settings,
+                  "for a run: memory of the device, or the name of a GPU, such as rtx-4090");
+  flags.AddNumber("device", "N", &options.device, "for a run: only this device of the file");
+  const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(line.args);
+  if (!paths.ok()) return Within("convert", paths.status());
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  if (paths->size() != 2) {
+    return absl::InvalidArgumentError(StrCat("convert: expected IN and OUT, found ", paths->size(),
+                                             " arguments; see memreplay convert --help"));
+  }
+  const std::string& in = (*paths)[0];
+  const std::string& out = (*paths)[1];
+  if (const absl::Status writable = CheckOutputs({out}, {in}); !writable.ok()) return writable;
+  if (const RunFormat* format = FindRunFormat(options.to, out); format != nullptr) {
+    if (const absl::Status done = WriteRuns(in, out, *format, options); !done.ok()) return done;
+    return kExitAnswered;
+  }
+  const absl::StatusOr<const TraceFormat*> format = ChooseFormat(options.to, out);
+  if (!format.ok()) return format.status();
+
+  Progress progress(StrCat("reading ", in));
+  const absl::StatusOr<Trace> trace = OpenTrace(in);
+  if (!trace.ok()) return trace.status();
+  progress.SetActivity(StrCat("writing ", out));
+  absl::StatusOr<OutputFile> file = OutputFile::Open(out, {in});
+  if (!file.ok()) return file.status();
+  FileSink sink(&*file);
+  std::vector<std::string> losses;
+  const absl::Status written = (*format)->write(*trace, sink, &losses);
+  if (!written.ok() && file->status().ok()) return Within(out, written);
+  if (const absl::Status closed = file->Close(); !closed.ok()) return closed;
+  for (const std::string& loss : losses) PrintError(StrCat("left out of ", out, ": ", loss));
+  return kExitAnswered;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,79 @@
+// memreplay diff A B
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands/command.h"
+#include "cli/commands/file_command.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/replay_flags.h"
+#include "cli/io/output.h"
+#include "cli/io/read_text.h"
+#include "report/ask/device_report.h"
+#include "report/ask/diff.h"
+#include "report/text/render_diff.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kDiffDescription[] =
+    "Compares two files, or two reports written by --json: peaks, the final state, events by\n"
+    "action and settings; for files also what each stack held at the peak, and the steps of\n"
+    "the training loop.\n"
+    "\n"
+    "The exit status is 0, however much they differ.";
+
+constexpr uint64_t kMaxReportBytes = uint64_t{1} << 30;
+
+absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
+  const Progress progress(StrCat("reading ", path));
+  const absl::StatusOr<bool> is_report = StartsLikeReport(path);
+  if (!is_report.ok()) return is_report.status();
+  if (*is_report) {
+    const absl::StatusOr<std::string> text = ReadText(path, kMaxReportBytes);
+    if (!text.ok()) return text.status();
+    absl::StatusOr<proto::Report> report = ParseReport(*text);
+    if (!report.ok()) return Within(path, report.status());
+    if (!report->error().empty()) {
+      return absl::InvalidArgumentError(
+          StrCat(path, ": the report holds an error instead of a result: ", report->error()));
+    }
+    report->set_file(StrCat(path, " (", report->command(), " of ", report->file(), ")"));
+    return DiffSide{*std::move(report), nullptr};
+  }
+  absl::StatusOr<std::shared_ptr<const Trace>> opened = OpenShared(path);
+  if (!opened.ok()) return opened.status();
+  return SideOf(*std::move(opened), path);
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunDiff(const CommandLine& line) {
+  bool json = false;
+  HeldOptions held{.top = kDiffStacks, .filter = ""};
+  FlagSet flags("diff A B [flags]", kDiffDescription);
+  AddHeldFlags(&held, &flags);
+  flags.AddSwitch("json", &json, "print the report as JSON");
+  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(line.args);
+  if (!files.ok()) return Within("diff", files.status());
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  if (files->size() != 2) {
+    return absl::InvalidArgumentError(StrCat("diff: expected A and B, found ", files->size(),
+                                             " arguments; see memreplay diff --help"));
+  }
+  const absl::StatusOr<DiffSide> a = OpenSide((*files)[0]);
+  if (!a.ok()) return a.status();
+  const absl::StatusOr<DiffSide> b = OpenSide((*files)[1]);
+  if (!b.ok()) return b.status();
+  proto::Report report = StartReport("diff", "", Trace());
+  *report.mutable_diff() = DiffReports(*a, *b, held);
+  const absl::Status printed =
+      PrintAnswer(report, json, [&] { return RenderDiffText(report.diff()); });
+  if (!printed.ok()) return printed;
+  return kExitAnswered;
+}
+
+}  // namespace memreplay

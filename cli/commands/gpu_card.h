@@ -1,0 +1,18 @@
+// Opens the GPU that `memreplay gpu` runs on. The command also builds where there is no CUDA
+// toolkit; there, no GPU can be opened.
+#ifndef MEMREPLAY_CLI_COMMANDS_GPU_CARD_H_
+#define MEMREPLAY_CLI_COMMANDS_GPU_CARD_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "report/ask/gpu_card.h"
+
+namespace memreplay {
+
+// Errors: no driver, no GPU, no such GPU, no toolkit when this was built.
+absl::StatusOr<std::unique_ptr<GpuCard>> OpenGpuCard(int ordinal);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CLI_COMMANDS_GPU_CARD_H_

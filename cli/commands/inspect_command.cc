@@ -1,0 +1,74 @@
+// memreplay inspect FILE...
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands/command.h"
+#include "cli/commands/file_command.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/replay_flags.h"
+#include "cli/io/output.h"
+#include "report/ask/inspect.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kInspectDescription[] =
+    "Reports what is in a file: devices, streams, pools, events, recorded peaks, the final\n"
+    "state and its fragmentation, how complete the history is, the settings, and which\n"
+    "PyTorch release wrote it. A recording that several releases may have written, or whose\n"
+    "settings may have changed without a note, is replayed to find out.\n"
+    "\n"
+    "The exit status is 1 if the file contradicts itself.";
+
+// The content of a file can be reported even if its settings are valid in no release.
+absl::StatusOr<OpenedFile> OpenAnyway(const std::string& file, const InspectQuestion& question,
+                                      size_t threads) {
+  const absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
+  if (!trace.ok()) return trace.status();
+  absl::StatusOr<OpenedFile> opened = StudyNamed(file, *trace, {}, threads);
+  if (opened.ok() || question.deep) return opened;
+  SettingsRequest defaults;
+  defaults.conf = "";
+  defaults.fraction = 1;
+  return StudyNamed(file, *trace, defaults, threads);
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunInspect(const CommandLine& line) {
+  FileFlags options;
+  InspectQuestion question;
+  FlagSet flags("inspect FILE... [flags]", kInspectDescription);
+  AddDeviceFlag(&options.device, &flags);
+  flags.AddSwitch("deep", &question.deep,
+                  "also replay the file: memory over time, what it is for (parameters, gradients,\n"
+                  "activations ...) by phase and module, what holds it, what several streams\n"
+                  "cost, the steps of the loop and what they leave behind, and error bars for\n"
+                  "recordings that began late");
+  AddHeldFlags(&question.held, &flags);
+  AddFileFlags(&options, &flags);
+  const absl::StatusOr<std::vector<std::string>> files = flags.Parse(line.args);
+  if (!files.ok()) return Within("inspect", files.status());
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  if (files->empty()) {
+    return absl::InvalidArgumentError("inspect: no FILE given; see memreplay inspect --help");
+  }
+  return ReportEach("inspect", *files, options.form(), options.jobs,
+                    [&](const std::string& file, size_t threads) -> absl::StatusOr<proto::Report> {
+                      Progress progress(StrCat("reading ", file));
+                      const absl::StatusOr<OpenedFile> opened = OpenAnyway(file, question, threads);
+                      if (!opened.ok()) return opened.status();
+                      return AnswerFile("inspect", *opened, options, {file, threads, progress},
+                                        [&](const Study& study, const FileRun&) {
+                                          return AskInspect(study, question);
+                                        });
+                    });
+}
+
+}  // namespace memreplay

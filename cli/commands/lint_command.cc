@@ -1,0 +1,55 @@
+// memreplay lint CONF
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands/command.h"
+#include "cli/commands/file_command.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/replay_flags.h"
+#include "cli/io/output.h"
+#include "report/ask/lint.h"
+#include "report/text/render_lint.h"
+#include "sim/settings/torch_profile.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kLintDescription[] =
+    "Reports what is wrong, useless or risky in CONF, a PYTORCH_CUDA_ALLOC_CONF string: what\n"
+    "the PyTorch release rejects, keys without effect, harmful combinations, values that a\n"
+    "later settings string would reset, and which variable the release reads. With NAME=CONF\n"
+    "it checks the name of the variable too.\n"
+    "\n"
+    "The exit status is 1 if the release rejects the settings.";
+
+}  // namespace
+
+absl::StatusOr<int> RunLint(const CommandLine& line) {
+  bool json = false;
+  std::optional<std::string> version;
+  FlagSet flags("lint CONF [flags]", kLintDescription);
+  AddTorchFlag(&version, &flags);
+  flags.AddSwitch("json", &json, "print the report as JSON");
+  const absl::StatusOr<std::vector<std::string>> confs = flags.Parse(line.args);
+  if (!confs.ok()) return Within("lint", confs.status());
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  if (confs->size() != 1) {
+    return absl::InvalidArgumentError(
+        "lint: expected one CONF, quoted as a whole; see memreplay lint --help");
+  }
+  const TorchProfile* profile = &DefaultTorchProfile();
+  if (version.has_value()) {
+    const absl::StatusOr<const TorchProfile*> found = FindTorchProfile(*version);
+    if (!found.ok()) return Within("lint", found.status());
+    profile = *found;
+  }
+  const proto::Report report = LintReport(confs->front(), *profile, version.has_value());
+  const absl::Status printed =
+      PrintAnswer(report, json, [&] { return RenderLintText(report.lint()); });
+  if (!printed.ok()) return printed;
+  return HasErrors(report.lint()) ? kExitBad : kExitAnswered;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,94 @@
+// memreplay oom FILE...
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/commands/command.h"
+#include "cli/commands/explain.h"
+#include "cli/commands/file_command.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/inputs.h"
+#include "cli/flags/record_flags.h"
+#include "cli/flags/replay_flags.h"
+#include "cli/io/output.h"
+#include "report/ask/oom.h"
+#include "sim/recording/replay_settings.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kOomDescription[] =
+    "Reports why memory ran out: what was requested, where all the memory of the GPU was at\n"
+    "that moment, what pins the free parts of it, and what would have helped. Every change\n"
+    "that it suggests was simulated.\n"
+    "\n"
+    "The out-of-memory event is the recorded one, or the last if there are several. With\n"
+    "--capacity, --conf or --fraction, and for schedules, the file is replayed on such a\n"
+    "device and the first out-of-memory event is examined. --message explains an error text\n"
+    "or a log instead, as the command explain does.\n"
+    "\n"
+    "verdicts: TOO LARGE        the file needs more at once than the device has\n"
+    "          MEMORY SHORTAGE  even without fragmentation there was not enough memory\n"
+    "          FRAGMENTATION    there was enough memory, but in pieces\n"
+    "          LEAK             every step leaves something behind\n"
+    "          PENDING FREE     the request succeeds when repeated after a synchronisation\n"
+    "\n"
+    "The exit status is 1 if memory runs out, 0 if it does not. It is 1 as well if neither is\n"
+    "known: of a file without events, and of a given device if the recording is only a part\n"
+    "of the run.";
+
+struct OomFlags {
+  FileFlags file;
+  OomReportOptions report;
+  std::optional<std::string> message;
+};
+
+}  // namespace
+
+absl::StatusOr<int> RunOom(const CommandLine& line) {
+  OomFlags options;
+  // The rules of another release may be compared with the same recording.
+  options.file.settings.torch_is_as_recorded = true;
+  FlagSet flags("oom FILE...|MODEL [flags]", kOomDescription);
+  AddCapacityFlag(&flags, &options.file.settings,
+                  "replay on a device with this much memory, such as 16GiB, with that of a GPU,\n"
+                  "such as rtx-4090, or unlimited");
+  AddConfFlag(&flags, &options.file.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
+  AddTorchFlag(&options.file.settings.torch, &flags);
+  AddDeviceFlags(&flags, &options.file.settings);
+  flags.AddParsed("recorded-gpu", "SIZE|NAME",
+                  "the GPU that was recorded, or its memory; estimated if not given",
+                  [&options](std::string_view text) {
+                    const absl::StatusOr<Bytes> memory = ParseMemory(text);
+                    if (memory.ok()) options.report.card = *memory;
+                    return memory.status();
+                  });
+  AddDeviceFlag(&options.file.device, &flags);
+  AddHeldFlags(&options.report.held, &flags);
+  flags.AddOptionalText("message", "TEXT", &options.message,
+                        "explain an error text instead: a file or log that contains it, - for\n"
+                        "standard input, or the text itself");
+  AddFileFlags(&options.file, &flags);
+  const absl::StatusOr<std::optional<Inputs>> inputs =
+      ParseInputs(line, "oom", &flags, /*may_be_none=*/true);
+  if (!inputs.ok()) return inputs.status();
+  if (!inputs->has_value()) return kExitAnswered;
+  const bool has_files = !(*inputs)->files().empty();
+  if (options.message.has_value()) {
+    if (has_files) return absl::InvalidArgumentError("oom: give a FILE or --message, not both");
+    return PrintExplanation(*options.message, options.file.json);
+  }
+  if (!has_files) {
+    return absl::InvalidArgumentError("oom: no FILE given; see memreplay oom --help");
+  }
+  return AnswerFiles("oom", **inputs, options.file, [&](const Study& study, const FileRun& run) {
+    run.progress.SetActivity(StrCat("examining device ", study.device()));
+    return AskOom(study, options.report, &run.progress);
+  });
+}
+
+}  // namespace memreplay

@@ -1,0 +1,194 @@
+// memreplay record PROGRAM
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/commands/command.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/inputs.h"
+#include "cli/flags/record_flags.h"
+#include "cli/io/output.h"
+#include "hardware/cards.h"
+#include "record/stop_signal.h"
+#include "report/ask/process_memory.h"
+#include "report/ask/record.h"
+#include "report/message/refusal.h"
+#include "report/text/render_cards.h"
+#include "report/text/render_record.h"
+#include "report/words/new_report.h"
+#include "report/words/record_faults.h"
+#include "report/words/sizes.h"
+#include "trace/bytes/output_file.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kRecordDescription[] =
+    "Runs a PyTorch script, unmodified and with its own CUDA build of PyTorch, and records\n"
+    "every allocation of GPU memory in a snapshot that all other commands read. PROGRAM is a\n"
+    "script, -m MODULE, or a command that starts Python, such as torchrun or accelerate\n"
+    "launch. Assignments A=B of environment variables may precede it.\n"
+    "\n"
+    "With --card the script runs on a simulated GPU: no GPU is needed, kernels do nothing, and\n"
+    "everything else is PyTorch's own code. Small tensors still get correct values, so scripts\n"
+    "that branch on them take the same branch as on a real GPU. Values that the script reads\n"
+    "although they were never computed are listed at the end, with the line that read them.\n"
+    "docs/record.md describes what is exact and what is assumed. Without --card the script is\n"
+    "recorded on the GPU of this machine.\n"
+    "\n"
+    "If there are several processes, each writes its own file, snapshot.rank0.pickle and so\n"
+    "on, whether this command starts torchrun or torchrun, srun or mpirun starts this command.\n"
+    "A script that marks its steps with memreplay.step(i) or record_function gets a report by\n"
+    "step.\n"
+    "\n"
+    "The answer says that the script fits only if it ran to its end and memory did not run out.\n"
+    "If it fails by an error about memory, raised or printed, as servers do, it does not fit.\n"
+    "\n"
+    "The exit status is that of the script (128 + N if signal N ended it). If that is 0, it is 1\n"
+    "if memory ran out, a recording is lost, or the model of the allocator does not reproduce\n"
+    "a snapshot.";
+
+// For tests: after how many seconds without anything the command says so, rather than 60.
+constexpr char kQuietSeconds[] = "MEMREPLAY_RECORD_QUIET";
+
+struct RecordFlags {
+  RecordOptions run;
+  std::optional<std::string> out;
+  bool json = false;
+};
+
+// Shows how far the script is, and passes Ctrl-C on to it.
+absl::StatusOr<ScriptRecording> RunAndShow(RecordOptions options) {
+  const std::string activity = StrCat("recording ", options.program[0]);
+  Progress progress(activity);
+  const StopSignal stop(StopSignal::kNoteAll);
+  options.watch = [&](const RecordProgress& now) {
+    if (now.launches > 0) {
+      progress.SetActivity(StrCat(activity, ": ",
+                                  FormatCount(static_cast<int64_t>(now.launches), "kernel"), ", ",
+                                  FormatSize(static_cast<int64_t>(now.peak_used)), " at most,"));
+    }
+    return stop.to_pass_on();
+  };
+  options.tell = [&](const std::string& sentence) { progress.Say(sentence); };
+  if (const char* seconds = std::getenv(kQuietSeconds)) {
+    options.quiet = std::chrono::duration<double>(std::max(0.1, std::strtod(seconds, nullptr)));
+  }
+  LogScan printed;
+  options.heard = [&printed](std::string_view text) { printed.Add(text); };
+  options.judge = [&](proto::RecordReport* report) {
+    report->set_stopped_by(std::string(stop.name()));
+    AddRefusals(&printed, report);
+    AddEnds(report);
+  };
+  return RunProgram(options);
+}
+
+// Adds a fault for each change that a script which ended well did not get to.
+void AddUnmet(const std::vector<std::string>& remedies, proto::RecordReport* report) {
+  if (EndOf(*report) != RunEnd::kWhole) return;
+  for (const std::string& name : remedies) {
+    const auto& all = report->processes();
+    const bool is_met = std::any_of(all.begin(), all.end(), [&](const auto& process) {
+      return std::find(process.met().begin(), process.met().end(), name) != process.met().end();
+    });
+    if (!is_met) {
+      report->add_faults(StrCat("--remedy ", name, " was not made: the script never gets to it"));
+    }
+  }
+}
+
+absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {
+  const std::vector<std::string> remedies = options.remedies;
+  absl::StatusOr<ScriptRecording> run = RunAndShow(std::move(options));
+  if (!run.ok()) return run.status();
+  proto::RecordReport& report = run->report;
+  SetVersions(&report);
+  for (size_t i = 0; i < run->snapshots.size(); ++i) {
+    proto::RecordedProcess& process = *report.mutable_processes(static_cast<int>(i));
+    const Progress progress(StrCat("replaying ", process.snapshot()));
+    const absl::StatusOr<OpenedFile> opened = OpenWithSettings(run->snapshots[i], {});
+    if (!opened.ok()) return opened.status();
+    const absl::Status replayed = AddReplays(opened->studied, &process);
+    if (!replayed.ok()) return replayed;
+    AddProcessMemory(&process);
+  }
+  AddUnmet(remedies, &report);
+  FindRecordFaults(&report);
+  return std::move(report);
+}
+
+absl::StatusOr<int> RecordProgram(const CommandLine& line) {
+  RecordFlags options;
+  RecordOptions& run = options.run;
+  FlagSet flags("record [flags] [--] PROGRAM [ARGUMENTS]", kRecordDescription);
+  flags.AddText("card", "NAME", &run.card,
+                "the GPU to simulate; --card list prints those known, and\n"
+                "custom:12GiB,cc=8.9,sms=46 is one of your own");
+  AddRecordFlags(&run, &flags);
+  flags.AddSwitch("aslr", &run.aslr, "leave address randomisation on; runs may then differ");
+  flags.AddChoice(
+      "stacks", {"python", "all"}, &run.stacks,
+      "which frames to record; all includes those of C++, which show what the backward\n"
+      "pass requests, in a file of twice the size");
+  flags.AddTexts("remedy", "NAME", &run.remedies,
+                 "make this change to the script while it runs, such as checkpoint:Block; may be\n"
+                 "given several times (docs/advise.md)");
+  flags.AddSwitch("outside", &run.outside,
+                  "on a real GPU, count what libraries allocate past PyTorch's allocator; their\n"
+                  "calls are passed on. It was tried on a simulated GPU only");
+  flags.AddSwitch("survey", &run.survey, "list in --json the changes that advise would try");
+  flags.AddOptionalText(
+      "out", "FILE", &options.out,
+      "the snapshot to write (default: snapshot.pickle, or snapshot.2.pickle and so on\n"
+      "where the script or another program wrote that); with - it goes to standard\n"
+      "output, and the script's output to standard error");
+  flags.AddShort('o', "out");
+  flags.AddSwitch("json", &options.json,
+                  "print the summary as JSON; the script's output goes to standard error");
+  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
+  if (!program.ok()) return program.status();
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  if (IsCardList(run.card)) return ListCards(options.json);
+  SetProgram(*std::move(program), &run);
+  run.place.is_default = !options.out.has_value();
+  if (options.out.has_value()) run.place.out = *options.out;
+  const bool is_taken = IsStandardOutput(run.place.out);
+  if (is_taken && options.json) {
+    return absl::InvalidArgumentError("--json and -o - cannot both have standard output");
+  }
+  if (options.json || is_taken) run.output = "-";
+  if (const absl::Status call = CheckRecordCall(run); !call.ok()) return call;
+  const absl::StatusOr<proto::RecordReport> report = Record(run);
+  if (!report.ok() && run.card.empty() && HasFlag(run.program, "--card")) {
+    return Within(ToStd(report.status().message()), NoCard(run.program));
+  }
+  if (!report.ok()) return report.status();
+  if (!is_taken) {
+    const absl::Status printed =
+        PrintAnswer(*report, options.json, [&] { return RenderRecord(*report); });
+    if (!printed.ok()) return printed;
+  }
+  if (report->exit_status() != 0) return report->exit_status();
+  return report->faults().empty() ? kExitAnswered : kExitBad;
+}
+
+}  // namespace
+
+bool IsCardList(std::string_view card) { return card == "list" || card == "LIST"; }
+
+absl::StatusOr<int> ListCards(bool json) {
+  const absl::Status listed = json ? Print(CardsJson()) : PrintText(RenderCards());
+  return listed.ok() ? absl::StatusOr<int>(kExitAnswered) : listed;
+}
+
+absl::StatusOr<int> RunRecord(const CommandLine& line) {
+  const absl::StatusOr<int> status = RecordProgram(line);
+  return status.ok() ? status : Within("record", status.status());
+}
+
+}  // namespace memreplay

@@ -1,0 +1,196 @@
+// memreplay fit script and memreplay sweep script
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "cli/commands/command.h"
+#include "cli/commands/file_command.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/record_flags.h"
+#include "cli/flags/replay_flags.h"
+#include "cli/io/output.h"
+#include "experiment/recorded_runs.h"
+#include "experiment/value_trials.h"
+#include "report/text/render_script.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kFitScriptDescription[] =
+    "Runs a PyTorch script on a simulated GPU, repeatedly, and finds the largest value of one\n"
+    "of its arguments for which memory does not run out. --KEY=? names the argument: the\n"
+    "script gets --KEY=N at the end, or N in place of each ? in ARGUMENTS, where --KEY=? may\n"
+    "also stand alone. All other flags stand before PROGRAM; what follows its name is its own.\n"
+    "\n"
+    "Values between the largest that fits and the smallest that does not are tried, several at\n"
+    "a time. They are integers, or with --step 0.01 such decimal numbers. An argument whose\n"
+    "name has 'utilization' or 'fraction' is one between 0 and 1, found to 0.01.\n"
+    "\n"
+    "A value does not fit either if the script itself ends because memory is too little, as\n"
+    "vLLM and SGLang do. Where they say to increase the argument, larger values are tried. A\n"
+    "server that does not end by itself is stopped with --until.\n"
+    "\n"
+    "Results are cached: the same script, arguments, GPU and PyTorch are not run twice. The\n"
+    "cache notices changes to Python files that the script imports, but not changes to its\n"
+    "data (--no-cache).\n"
+    "\n"
+    "The exit status is 1 if no value fits on some GPU. Ctrl-C or SIGTERM ends the search with\n"
+    "the bounds that are known by then, and exit status 130 or 143.";
+
+constexpr char kSweepScriptDescription[] =
+    "Runs a PyTorch script on simulated GPUs with several values of one of its arguments and\n"
+    "ranks them: those that fit first, then by peak reserved memory. --KEY=A,B,C names the\n"
+    "argument and its values; --card and --conf may be given several times, and every\n"
+    "combination is run.\n"
+    "\n"
+    "Results are cached, as for fit script.\n"
+    "\n"
+    "The exit status is 1 if memory runs out in every run. Ctrl-C or SIGTERM ends it with the\n"
+    "rows that are known by then, and exit status 130 or 143.";
+
+struct ScriptFlags {
+  ValueQuestion question;
+  std::optional<Decimal> step;
+  std::optional<Decimal> max;
+  std::optional<int64_t> jobs;
+  bool no_cache = false;
+  bool json = false;
+  std::vector<Decimal> listed;  // of sweep
+};
+
+// Takes each --KEY=? or, for a sweep, --KEY=A,B,C among the flags: the argument of the script.
+void AddScriptKey(bool is_fit, FlagSet* flags, ScriptFlags* options) {
+  flags->AddOthers([is_fit, flags, options](std::string_view name,
+                                            std::string_view value) -> absl::StatusOr<bool> {
+    const bool is_list =
+        value.find(',') != value.npos && value.find_first_not_of("0123456789.,") == value.npos;
+    if (is_fit ? value != "?" : !is_list || flags->Has(name)) return false;
+    const std::string given = StrCat("--", name);
+    if (!options->question.key.name.empty()) {
+      return absl::InvalidArgumentError(StrCat("expected one argument with values, found ",
+                                               options->question.key.name, " and ", given));
+    }
+    options->question.key.name = given;
+    if (is_fit) return true;
+    for (const absl::string_view part : absl::StrSplit(ToAbsl(value), ',', absl::SkipEmpty())) {
+      const std::optional<Decimal> number = ParseDecimal(ToStd(part));
+      if (!number.has_value()) {
+        return absl::InvalidArgumentError(StrCat(given, "=", value,
+                                                 ": expected numbers with at most ",
+                                                 Decimal::kMaxDecimals, " decimals"));
+      }
+      options->listed.push_back(*number);
+    }
+    return true;
+  });
+}
+
+// Finds the key of `fit script` in the words of the script, if it was not given before them.
+absl::Status FindKey(bool is_fit, ScriptFlags* options) {
+  for (const std::string& word : options->question.script.program) {
+    if (!is_fit || !options->question.key.name.empty()) break;
+    if (word.starts_with("--") && word.ends_with("=?")) {
+      options->question.key.name = word.substr(0, word.size() - 2);
+    }
+  }
+  if (!options->question.key.name.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(is_fit ? "expected --KEY=?, as in --batch_size=?"
+                                           : "expected --KEY=A,B,C before the script, as in "
+                                             "--batch_size=8,16");
+}
+
+void AddDecimalFlag(std::string_view name, std::optional<Decimal>* target, std::string_view help,
+                    FlagSet* flags) {
+  flags->AddParsed(name, "N", help, [target](std::string_view text) {
+    *target = ParseDecimal(text);
+    return target->has_value() ? absl::OkStatus()
+                               : absl::InvalidArgumentError(StrCat(
+                                     "expected a number with at most ", Decimal::kMaxDecimals,
+                                     " decimals, found '", text, "'"));
+  });
+}
+
+absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
+  ScriptFlags options;
+  ValueQuestion& question = options.question;
+  RecordOptions& script = question.script;
+  question.finds_largest = is_fit;
+  FlagSet flags(is_fit ? "fit script --KEY=? [flags] [--] PROGRAM [ARGUMENTS]"
+                       : "sweep script --KEY=A,B,C [flags] [--] PROGRAM [ARGUMENTS]",
+                is_fit ? kFitScriptDescription : kSweepScriptDescription);
+  flags.AddTexts("card", "NAME", &question.cards,
+                 "a GPU to simulate, may be given several times; see record --card list");
+  AddConfsFlag(&flags, &question.confs,
+               "PYTORCH_CUDA_ALLOC_CONF of the script; may be given several times");
+  if (is_fit) {
+    AddDecimalFlag("step", &options.step,
+                   "try only multiples of N (default: 1, or 0.01 by the argument's name)", &flags);
+    AddDecimalFlag("max", &options.max,
+                   "the largest value to try (default: 1048576, or 1 for a step below 1)", &flags);
+  }
+  flags.AddText("until", "TEXT", &script.until,
+                "stop the script once it has printed TEXT, and take it that it fits:\n"
+                "'Application startup complete' of a server");
+  AddRecordFlags(&script, &flags);
+  AddJobs(&flags, &options.jobs);
+  flags.AddSwitch("no-cache", &options.no_cache, "run everything again");
+  AddJsonFlag(&options.json, &flags);
+  AddScriptKey(is_fit, &flags, &options);
+  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
+  if (!program.ok()) return program.status();
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  SetProgram(*std::move(program), &script);
+  if (std::any_of(question.cards.begin(), question.cards.end(), IsCardList)) {
+    return ListCards(options.json);
+  }
+  if (const absl::Status key = FindKey(is_fit, &options); !key.ok()) return key;
+  if (question.cards.empty()) return NoCard(script.program);
+  const absl::StatusOr<TriedValues> tried =
+      TriedValuesOf(question.key.name, options.step, options.max, options.listed);
+  if (!tried.ok()) return tried.status();
+  question.values = *tried;
+  if (options.jobs.value_or(1) < 1) {
+    return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));
+  }
+  for (const std::string& card : question.cards) {
+    script.card = card;
+    if (const absl::Status call = CheckRecordCall(script); !call.ok()) return call;
+  }
+
+  RecordedRuns runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
+  absl::StatusOr<proto::ScriptReport> report = [&] {
+    Progress progress(StrCat("running ", script.program[0]));
+    return TryValues(question, &runner, &progress);
+  }();
+  if (!report.ok() && absl::IsCancelled(report.status())) {
+    PrintError(
+        StrCat(is_fit ? "fit" : "sweep", " script: no run had ended when it was interrupted"));
+    return runner.exit_status();
+  }
+  if (!report.ok()) return report.status();
+  const absl::Status printed = PrintAnswer(*report, options.json, [&] {
+    return is_fit ? RenderScriptFit(*report) : RenderScriptSweep(*report);
+  });
+  if (!printed.ok()) return printed;
+  if (!runner.stopped_by().empty()) return runner.exit_status();
+  return ValuesFit(question, *report) ? kExitAnswered : kExitBad;
+}
+
+}  // namespace
+
+absl::StatusOr<int> RunFitScript(const CommandLine& line) {
+  const absl::StatusOr<int> status = RunScript(true, line);
+  return status.ok() ? status : Within("fit script", status.status());
+}
+
+absl::StatusOr<int> RunSweepScript(const CommandLine& line) {
+  const absl::StatusOr<int> status = RunScript(false, line);
+  return status.ok() ? status : Within("sweep script", status.status());
+}
+
+}  // namespace memreplay

@@ -1,0 +1,188 @@
+// memreplay synth MODEL
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_join.h"
+#include "cli/commands/command.h"
+#include "cli/commands/file_command.h"
+#include "cli/commands/synth_program.h"
+#include "cli/flags/flags.h"
+#include "cli/flags/inputs.h"
+#include "cli/flags/replay_flags.h"
+#include "cli/io/output.h"
+#include "report/ask/prediction.h"
+#include "report/ask/settings_text.h"
+#include "report/text/render_prediction.h"
+#include "sim/observe/phase_usage.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/study/what_if.h"
+#include "synth/models.h"
+#include "trace/schedule/schedule.h"
+#include "trace/value/strings.h"
+
+namespace memreplay {
+namespace {
+
+constexpr char kSynthDescription[] =
+    "Writes the memory requests that a training run will make, without running it. MODEL is\n"
+    "nanogpt (with nanoGPT's own keys) or llama; memreplay synth MODEL --help lists the keys.\n"
+    "CONFIG is a config file like nanoGPT's (key = value); keys on the command line override\n"
+    "it. The schedule goes to standard output as JSON lines, or to the file named by -o. With\n"
+    "--summary or --json the command reports what the run needs instead: by phase, by\n"
+    "category, and where and why memory runs out.\n"
+    "\n"
+    "MODEL [CONFIG] [--KEY=VALUE...] can also be used instead of a FILE with replay, oom,\n"
+    "sweep, fit and gpu; fit MODEL --batch_size=? finds the largest batch.\n"
+    "\n"
+    "Memory use repeats after two iterations and two evaluation passes, so --iterations and\n"
+    "--eval_passes, rather than max_iters and eval_iters, determine how much is written.\n"
+    "\n"
+    "With --summary or --json the exit status is 1 if memory runs out.\n"
+    "\n"
+    "memreplay synth FILE expands a schedule instead (the name of FILE contains a dot or a\n"
+    "slash) or, with --check, reports what it requests; see synth schedule --help.";
+
+struct SynthFlags {
+  SettingsRequest settings;
+  std::optional<Bytes> context;
+  std::string capacity;  // as given
+  std::string out;
+  std::string to;
+  bool summary = false;
+  bool json = false;
+};
+
+absl::StatusOr<int> Predict(synth::TrainingRun run, const Inputs& inputs,
+                            const SynthFlags& options) {
+  SettingsRequest request = options.settings;
+  request.torch = AllocatorRelease(run.torch_version);
+  PredictionContext context;
+  context.model = std::string(inputs.model()->name);
+  context.parameters = run.parameters;
+  context.cuda_context =
+      SetContext(options.context, options.capacity, inputs.multiprocessors(), &request);
+  const auto trace = std::make_shared<const Trace>(std::move(run.program));
+  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
+  if (!settings.ok()) return settings.status();
+  PhaseUsage usage(*trace);
+  const absl::StatusOr<WhatIfResult> result =
+      ReplayWhatIf(Schedule::Build(trace, 0), *settings, &usage);
+  if (!result.ok()) return result.status();
+  const proto::Report report = PredictionReport(context, *settings, usage);
+  const absl::Status printed = PrintAnswer(report, options.json, [&] {
+    return StrCat(RenderPrediction(report), NoteLines(settings->notes));
+  });
+  if (!printed.ok()) return printed;
+  return usage.oom().has_value() ? kExitBad : kExitAnswered;
+}
+
+std::string ModelNames() {
+  std::vector<std::string> names;
+  for (const synth::ModelKind& model : synth::ModelKinds()) names.emplace_back(model.name);
+  return absl::StrJoin(names, " or ");
+}
+
+// Returns the keys of the model, for --help.
+std::string KeysHelp(const synth::ModelKind& model) {
+  std::string text = StrCat("\nkeys of ", model.name, ":\n");
+  std::vector<std::string_view> without_effect;
+  for (const synth::KeyInfo& key : model.keys()) {
+    if (key.default_value.empty()) {
+      without_effect.push_back(key.name);
+      continue;
+    }
+    std::string left = StrCat("  --", key.name, "=", key.values);
+    left.resize(std::max<size_t>(left.size() + 2, 34), ' ');
+    StrAppend(&text, left, "default ", key.default_value, "\n");
+  }
+  if (!without_effect.empty()) {
+    StrAppend(&text, "  accepted, without effect on memory:\n");
+    std::string line = "   ";
+    for (const std::string_view name : without_effect) {
+      if (line.size() + name.size() > 84) {
+        StrAppend(&text, line, "\n");
+        line = "   ";
+      }
+      StrAppend(&line, " ", name);
+    }
+    StrAppend(&text, line, "\n");
+  }
+  return text;
+}
+
+absl::StatusOr<int> Synth(const CommandLine& line) {
+  SynthFlags options;
+  FlagSet flags("synth MODEL [CONFIG] [--KEY=VALUE...] [flags]", kSynthDescription);
+  flags.AddText("out", "FILE", &options.out, "where to write the schedule; - is standard output");
+  flags.AddShort('o', "out");
+  flags.AddText("to", "FORMAT", &options.to,
+                "its format; the default follows from FILE's extension");
+  flags.AddSwitch("summary", &options.summary, "report what the run needs");
+  flags.AddSwitch("json", &options.json, "report it as JSON");
+  AddConfFlag(&flags, &options.settings.conf, "PYTORCH_CUDA_ALLOC_CONF");
+  AddCapacityFlag(&flags, &options.settings,
+                  "memory available to the allocator, or the name of a GPU, such as rtx-4090",
+                  "capacity", &options.capacity);
+  flags.AddSize("context", &options.context,
+                "memory of the CUDA context (default: by the GPU's multiprocessors; 500 MiB if\n"
+                "no GPU is named)");
+  if (AsksForHelp(line.args)) {
+    std::string keys;
+    for (const std::string& word : line.args) {
+      if (const auto* model = synth::FindModel(word); model != nullptr) keys = KeysHelp(*model);
+    }
+    return ShowHelp(line, flags, keys);
+  }
+  absl::StatusOr<Inputs> inputs = Inputs::Split(line.args, flags);
+  if (!inputs.ok()) return inputs.status();
+  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
+  if (!names.ok()) return names.status();
+  if (inputs->model() == nullptr) {
+    return absl::InvalidArgumentError(
+        StrCat("expected a model (", ModelNames(), ") or the file of a schedule, found ",
+               names->empty() ? std::string("none") : StrCat("'", names->front(), "'")));
+  }
+  if (!inputs->unknown_key().empty()) {
+    return absl::InvalidArgumentError(StrCat(
+        "--", inputs->unknown_key(), "=?: synth requires a value; memreplay fit searches for one"));
+  }
+  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) return set;
+  absl::StatusOr<synth::TrainingRun> run = inputs->MakeRun();
+  if (!run.ok()) return run.status();
+  const bool predicts = options.summary || options.json;
+  if (const absl::Status writable = CheckProgramOutput(options.out, predicts, inputs->paths());
+      !writable.ok()) {
+    return writable;
+  }
+  if (!predicts || !options.out.empty()) {
+    const absl::Status written =
+        WriteProgram(run->program, options.out, options.to, inputs->paths());
+    if (!written.ok()) return written;
+  }
+  if (!predicts) return kExitAnswered;
+  return Predict(*std::move(run), *inputs, options);
+}
+
+}  // namespace
+
+std::string_view FormOfSynth(absl::Span<const std::string> args) {
+  bool names_file = false;
+  for (const std::string& word : args) {
+    if (synth::FindModel(word) != nullptr) return "";
+    names_file = names_file || (!word.starts_with('-') && word.find_first_of("./") != word.npos);
+  }
+  return names_file ? "synth schedule" : "";
+}
+
+absl::StatusOr<int> RunSynth(const CommandLine& line) {
+  if (!FormOfSynth(line.args).empty()) return RunSynthSchedule(line);
+  const absl::StatusOr<int> status = Synth(line);
+  return status.ok() ? status : Within("synth", status.status());
+}
+
+}  // namespace memreplay

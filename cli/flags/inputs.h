@@ -1,0 +1,93 @@
+// The inputs of a command: files, schedules with parameters ("fsdp.txtpb --set prefetch=2"), or a
+// training run that is written for the purpose ("nanogpt train.py --batch_size=16").
+#ifndef MEMREPLAY_CLI_FLAGS_INPUTS_H_
+#define MEMREPLAY_CLI_FLAGS_INPUTS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "cli/flags/flags.h"
+#include "sim/recording/replay_settings.h"
+#include "sim/study/study_trace.h"
+#include "synth/models.h"
+#include "trace/value/trace.h"
+
+namespace memreplay {
+
+// Returns a trace that the schedules of its devices share. Errors: those of OpenTrace().
+absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file);
+
+// Does what StudyFile() does; errors name the file.
+absl::StatusOr<OpenedFile> StudyNamed(const std::string& file,
+                                      const std::shared_ptr<const Trace>& trace,
+                                      const SettingsRequest& request, size_t threads = 1);
+
+// Errors: those of OpenTrace() too.
+absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file, const SettingsRequest& request,
+                                            size_t threads = 1);
+
+// The files or the model that a command is about, and the parameters set for them.
+class Inputs {
+ public:
+  // Reads a command line. If its first word that is no flag is the name of a model, the model's
+  // keys
+  // (--KEY=VALUE, --KEY VALUE) are taken out, else --set NAME=VALUE. Errors: InvalidArgument for a
+  // key that people expect but that does not exist (with what to do instead), a misspelt key, a key
+  // without a value.
+  static absl::StatusOr<Inputs> Split(absl::Span<const std::string> args, const FlagSet& flags);
+
+  // Returns the words left for the command's own flags.
+  const std::vector<std::string>& args() const { return args_; }
+
+  // `names` are the remaining arguments that are not flags: files, or the config files of a model,
+  // which its keys override. Errors: an unreadable config file, settings that the model rejects.
+  absl::Status SetNames(std::vector<std::string> names);
+
+  const synth::ModelKind* model() const { return model_; }  // null: files
+  // Returns the model's name, or the first file.
+  std::string name() const;
+  // Returns the key or parameter given as "?", whose value is searched for; empty if there is none.
+  const std::string& unknown_key() const { return unknown_key_; }
+  // Returns the model's key of that name; 0 if it is not set.
+  int64_t multiprocessors() const;
+  // Returns the run with `value` for the unknown key. The first file must be a schedule if there is
+  // no model.
+  absl::StatusOr<synth::TrainingRun> MakeRun(std::optional<int64_t> value = std::nullopt) const;
+
+  // Returns the files to open; for a model, one name for Open().
+  const std::vector<std::string>& files() const { return files_; }
+  // Returns the files on disk that are read, config files of a model too; no output may replace
+  // them.
+  const std::vector<std::string>& paths() const { return paths_; }
+  // Does what OpenWithSettings() does; for a model, the release is that of the run if none is
+  // given. A file whose parameters are set must be a schedule.
+  absl::StatusOr<OpenedFile> Open(const std::string& file, SettingsRequest request,
+                                  size_t threads = 1) const;
+
+ private:
+  const synth::ModelKind* model_ = nullptr;
+  std::string unknown_key_;
+  std::vector<std::string> args_;
+  std::vector<std::string> files_;
+  std::vector<std::string> paths_;
+  std::vector<synth::Setting> settings_;
+  std::map<std::string, int64_t> params_;
+};
+
+// Reads "NAME=16" into `params`, and NAME of "NAME=?" into `unknown`; the latter is an error if
+// `unknown` is null or not empty.
+absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
+                           std::string* unknown);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_CLI_FLAGS_INPUTS_H_
