@@ -1,6 +1,7 @@
-"""Writes memreplay/report_types.py: the messages of proto/report.proto as typed classes.
+"""Writes the messages of a schema as typed classes, which use memreplay/_message.py next to them.
 
-Usage: report_types.py OUTPUT. It runs when the binary or the wheel is built, so that the schema is written once.
+Usage: report_types.py OUTPUT [SCHEMA NAME...]; by default all of proto/report.proto: memreplay/report_types.py. It runs
+when the binary or the wheel is built, so that the schema is written once.
 """
 
 import pathlib
@@ -14,6 +15,7 @@ SCALARS = {
     "double": ("float", "real"),
     "int32": ("int", "integer"),
     "int64": ("int", "integer"),
+    "bytes": ("str", "path"),
 }
 TOKEN = re.compile(r"//[^\n]*|\"[^\"]*\"|map<\w+, *\w+>|[\w.]+|[{}=;\[\],]|\n")
 
@@ -21,7 +23,7 @@ TOKEN = re.compile(r"//[^\n]*|\"[^\"]*\"|map<\w+, *\w+>|[\w.]+|[{}=;\[\],]|\n")
 class Message:
     def __init__(self, name, parent, comment):
         self.name, self.parent, self.comment = name, parent, comment
-        self.fields, self.nested, self.enums = [], {}, set()
+        self.fields, self.nested, self.enums, self.values = [], {}, {}, {}
 
     @property
     def path(self):
@@ -62,8 +64,8 @@ def parse(name, root):
             words, comment = [], []
         elif token == "{" and words[0] == "enum":
             opened.append(scope)
-            scope.enums.add(words[1])
-            scope, words, comment = Message(words[1], scope, comment), [], []  # values are names, no fields
+            scope.enums[words[1]] = inner = Message(words[1], scope, comment)  # values are names, no fields
+            scope, words, comment = inner, [], []
         elif token == "{":
             opened.append(scope)
             inner = Message(words[1], scope, comment)
@@ -76,6 +78,8 @@ def parse(name, root):
                 kind = " ".join(words[:-3])
                 trailing = (words[-3], kind, comment)
                 scope.fields.append(trailing)
+            elif len(words) == 3:
+                scope.values[words[0]] = words[2]
             words, comment = [], []
         else:
             words.append(token)
@@ -110,28 +114,31 @@ def annotation(message, kind):
     return f"Optional[{path}]", f"_message.optional(lambda: {path})"
 
 
-def write(message, indent, lines):
+def write(message, schema, indent, lines):
     pad = " " * indent
     lines += ["", f"{pad}class {message.name}(Message):"]
-    text = " ".join(message.comment) or f"{message.name} of proto/report.proto."
+    text = " ".join(message.comment) or f"{message.name} of {schema}."
     lines.append(f'{pad}    """{text}"""')
     for nested in message.nested.values():
-        write(nested, indent + 4, lines)
+        write(nested, schema, indent + 4, lines)
     lines.append("")
+    if "Version" in message.enums:
+        lines.append(f"{pad}    VERSION = {message.enums['Version'].values['current']}")
     for name, kind, comment in message.fields:
         python, reader = annotation(message, kind)
         lines += [f"{pad}    #: {line}" for line in comment]
         lines.append(f"{pad}    {name}: {python} = {reader}")
 
 
-def main(output):
+def main(output, schema="proto/report.proto", *names):
     root = Message("", None, [])
-    parse("proto/report.proto", root)
-    lines = ['"""The answers of memreplay, field by field: proto/report.proto as Python. Generated."""', "",
+    parse(schema, root)
+    lines = [f'"""What memreplay says, field by field: {schema} as Python. Generated."""', "",
              "from __future__ import annotations", "", "from typing import Any, Dict, List, Optional", "",
-             "from memreplay import _message", "from memreplay._message import Message", ""]
+             "from . import _message", "from ._message import Message", ""]
     for message in root.nested.values():
-        write(message, 0, lines)
+        if not names or message.name in names:
+            write(message, schema, 0, lines)
     path, text = pathlib.Path(output), "\n".join(lines) + "\n"
     if not path.exists() or path.read_text(encoding="utf-8") != text:  # a newer file would require another build
         path.write_text(text, encoding="utf-8")

@@ -76,6 +76,21 @@ std::vector<std::string> PathsOf(
 
 }  // namespace
 
+const proto::Wishes::Files& LeftFiles() {
+  static const auto* const files = [] {
+    auto* names = new proto::Wishes::Files();
+    names->set_recording(".recording");
+    names->set_snapshot(".pickle");
+    names->set_part(".json.part");
+    names->set_summary(".json");
+    names->set_problem(".problem");
+    names->set_unusable("unusable");
+    names->set_progress("progress");
+    return names;
+  }();
+  return *files;
+}
+
 std::vector<fs::path> PathsIn(const fs::path& folder, std::error_code* error) {
   std::vector<fs::path> paths;
   for (fs::directory_iterator it(folder, *error); !*error && it != fs::directory_iterator();
@@ -101,12 +116,12 @@ RecordProgress ReadProgress(const std::string& folder) {
   RecordProgress sum;
   std::error_code ignored;
   for (const fs::path& path : PathsIn(folder, &ignored)) {
-    if (path.filename().string().rfind("progress.", 0) != 0) continue;
+    if (path.stem() != LeftFiles().progress()) continue;
     std::ifstream file(path, std::ios::binary);
-    uint64_t values[8] = {};
+    uint64_t values[2];  // Device::Progress of record/card/device.h
     if (!file.read(reinterpret_cast<char*>(values), sizeof(values))) continue;
     sum.launches += values[0];
-    sum.peak_used = std::max(sum.peak_used, values[4]);
+    sum.peak_used = std::max(sum.peak_used, values[1]);
   }
   return sum;
 }
@@ -139,15 +154,27 @@ absl::Status CheckPlace(SnapshotPlace* place) {
 }
 
 absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view json) {
-  proto::RecordedProcess process;
   google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  const auto status =
-      google::protobuf::util::JsonStringToMessage(std::string(json), &process, options);
-  if (!status.ok()) {
-    return absl::InvalidArgumentError(
-        StrCat("expected the summary of a process: ", std::string(status.message())));
+  proto::ProcessSummary summary;
+  auto status = google::protobuf::util::JsonStringToMessage(std::string(json), &summary, options);
+  std::string unknown;
+  if (!status.ok()) {  // perhaps for a field that only another version has
+    unknown = StrCat(": ", std::string(status.message()));
+    options.ignore_unknown_fields = true;
+    summary.Clear();
+    status = google::protobuf::util::JsonStringToMessage(std::string(json), &summary, options);
   }
+  constexpr int kVersion = proto::Wishes::current;
+  if (!status.ok()) {
+    return absl::InvalidArgumentError(StrCat("expected the summary of a process", unknown));
+  }
+  if (!unknown.empty() || summary.version() != kVersion) {
+    return absl::InvalidArgumentError(
+        StrCat("expected the summary of a process of version ", kVersion, ", found version ",
+               summary.version(), unknown, "; the older is ",
+               summary.version() < kVersion ? "what recorded it" : "this memreplay"));
+  }
+  proto::RecordedProcess& process = *summary.mutable_process();
   if (const absl::Status numbers = CheckNumbers(process); !numbers.ok()) {
     return absl::InvalidArgumentError(
         StrCat("the summary of a process: ", std::string(numbers.message())));
@@ -163,7 +190,7 @@ absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view jso
                    card.outside() - (i == 0 && pinned.from_gpu() != 0 ? pinned.peak() : 0));
   }
   if (process.rank() >= 0) process.set_name(StrCat("rank ", process.rank()));
-  return process;
+  return std::move(process);
 }
 
 absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& folder,
@@ -177,13 +204,13 @@ absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& fold
   std::error_code missing;
   for (const fs::path& path : PathsIn(folder, &missing)) {
     const std::string kind = path.extension().string();
-    if (kind == ".problem") {
+    if (kind == LeftFiles().problem()) {
       const absl::StatusOr<std::string> why = ReadSmallFile(path.string());
       report->add_faults(
           StrCat("the recording of process ", path.stem().string(),
                  " could not be written: ", why.ok() && !why->empty() ? *why : "no space is left"));
     }
-    if (kind != ".json") continue;
+    if (kind != LeftFiles().summary()) continue;
     const absl::StatusOr<std::string> text = ReadSmallFile(path.string());
     if (!text.ok()) return text.status();
     absl::StatusOr<proto::RecordedProcess> process = ParseRecordedProcess(*text);
@@ -225,7 +252,7 @@ absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& fold
   for (size_t i = 0; i < all.size(); ++i) {
     absl::StatusOr<OutputFile> file = OutputFile::Open(paths[i], place.inputs);
     if (!file.ok()) return file.status();
-    const std::string made = StrCat(folder, "/", all[i].pid, ".pickle");
+    const std::string made = StrCat(folder, "/", all[i].pid, LeftFiles().snapshot());
     AddEnd(made, report->processes(first + static_cast<int>(i)).ended());
     if (const absl::Status written = file->CloseWith(made); !written.ok()) return written;
     std::error_code ignored;

@@ -19,8 +19,11 @@ namespace memreplay {
 // Returns `out` with `tag` before its extension: "run/snapshot.rank3.pickle".
 std::string WithTag(const std::string& out, const std::string& tag);
 
-// Parses the JSON object that a recorded process leaves; unknown fields are ignored. Error:
-// InvalidArgument if it is no such object.
+// Returns the names of what processes leave in a folder.
+const proto::Wishes::Files& LeftFiles();
+
+// Parses the ProcessSummary that a recorded process leaves. Error: InvalidArgument if it is none,
+// or one of another version of memreplay.
 absl::StatusOr<proto::RecordedProcess> ParseRecordedProcess(std::string_view json);
 
 // Where snapshots are written.
@@ -59,8 +62,8 @@ struct RecordProgress {
   uint64_t peak_used = 0;  // bytes of a card
 };
 
-// Reads the files progress.PID of `folder`, which record/card writes while the script runs. One
-// that is not whole is left out.
+// Reads how far each process is in the files of `folder`, which record/card writes while the script
+// runs. One that is not whole is left out.
 RecordProgress ReadProgress(const std::string& folder);
 
 // Reads a whole file of at most 64 MiB; something else, such as a pipe, cannot be read. Errors as

@@ -1,5 +1,6 @@
 #include "record/run_program.h"
 
+#include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +15,6 @@
 #include <system_error>
 #include <utility>
 
-#include "absl/strings/str_format.h"
 #include "hardware/cards.h"
 #include "record/card/options.h"
 #include "record/child.h"
@@ -34,55 +34,50 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int64_t kUnknownLimit = 10'000;
 constexpr int64_t kCopyLimit = 1 << 20;  // bytes; INDEX_LIMIT of memreplay_record/values/memory.py
 
-// Returns the rates of the GPU, as remedies/roofline.py takes them; {} if they are unknown.
-std::string RatesJson(const std::string& card) {
-  std::string ignored;
-  const std::optional<Card> found = FindCard(card, &ignored);
-  const Rates rates = found.has_value() ? RatesOf(*found) : Rates();
-  if (rates.memory == 0) return "{}";
-  return absl::StrFormat(
-      R"({"float32":%g,"tf32":%g,"float16":%g,"bfloat16":%g,"memory":%g,"host":%g})", rates.float32,
-      rates.tf32, rates.float16, rates.bfloat16, rates.memory, rates.host);
-}
-
-// Returns what the processes read: the fields of Settings in record/process/memreplay_record.
-std::string Wishes(const RecordOptions& options, const RecordFolders& folders,
-                   const std::string& folder) {
-  std::string json = "{\"folder\":";
-  AppendJsonString(folder, &json);
+// Returns what the processes read (record/process/memreplay_record).
+std::string WishesJson(const RecordOptions& options, const RecordFolders& folders,
+                       const std::string& folder) {
+  proto::Wishes wishes;
+  wishes.set_version(proto::Wishes::current);
+  wishes.set_folder(folder);
+  *wishes.mutable_files() = LeftFiles();
   if (!options.card.empty()) {
-    StrAppend(&json, ",\"core\":");
-    AppendJsonString(folders.core, &json);
-    StrAppend(&json, ",\"cache\":");
-    AppendJsonString(folders.cache, &json);
-    StrAppend(&json, ",\"rates\":", RatesJson(options.card));
+    wishes.set_core(folders.core);
+    wishes.set_cache(folders.cache);
+    std::string ignored;
+    const std::optional<Card> card = FindCard(options.card, &ignored);
+    const Rates rates = card.has_value() ? RatesOf(*card) : Rates();
+    if (rates.memory != 0) {
+      auto& named = *wishes.mutable_rates();
+      named["float32"] = rates.float32;
+      named["tf32"] = rates.tf32;
+      named["float16"] = rates.float16;
+      named["bfloat16"] = rates.bfloat16;
+      named["memory"] = rates.memory;
+      named["host"] = rates.host;
+    }
   }
-  StrAppend(&json, ",\"stacks\":\"", options.stacks, "\"");
-  if (options.no_values) StrAppend(&json, ",\"values\":false");
-  if (options.no_notes) StrAppend(&json, ",\"notes\":false");
-  if (options.fast_init) StrAppend(&json, ",\"fast_init\":true");
-  if (options.steps.has_value()) StrAppend(&json, ",\"steps\":", *options.steps);
-  if (options.survey) StrAppend(&json, ",\"survey\":true");
-  for (size_t i = 0; i < options.remedies.size(); ++i) {
-    StrAppend(&json, i == 0 ? ",\"remedies\":[" : ",");
-    AppendJsonString(options.remedies[i], &json);
-    if (i + 1 == options.remedies.size()) StrAppend(&json, "]");
-  }
-  if (options.dynamic_fraction.has_value()) {
-    StrAppend(&json, ",\"dynamic_fraction\":", *options.dynamic_fraction);
-  }
-  if (options.unknown_limit.has_value()) {
-    StrAppend(&json, ",\"unknown_limit\":", *options.unknown_limit);
-  }
-  if (options.ranks.has_value()) {
-    StrAppend(&json, ",\"ranks\":", *options.ranks, ",\"rank\":", options.rank.value_or(0));
-  }
-  return json + "}";
+  wishes.set_stacks(options.stacks);
+  wishes.set_values(!options.no_values);
+  wishes.set_notes(!options.no_notes);
+  wishes.set_fast_init(options.fast_init);
+  wishes.set_survey(options.survey);
+  wishes.set_steps(options.steps.value_or(0));
+  wishes.set_ranks(options.ranks.value_or(0));
+  wishes.set_rank(options.rank.value_or(0));
+  wishes.set_unknown_limit(options.unknown_limit.value_or(kUnknownLimit));
+  wishes.set_dynamic_fraction(options.dynamic_fraction.value_or(1));
+  for (const std::string& name : options.remedies) wishes.add_remedies(ReplaceBadUtf8(name, "?"));
+  google::protobuf::util::JsonPrintOptions names;
+  names.preserve_proto_field_names = true;
+  std::string json;
+  (void)google::protobuf::util::MessageToJsonString(wishes, &json, names);
+  return json;
 }
 
-// Returns a variable that lists paths, with one more in front.
 // Puts `path` in front of what the variable has, in `environment` or else in ours.
 void PutInFront(const std::string& path, const char* variable,
                 std::map<std::string, std::string>* environment) {
@@ -96,7 +91,7 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
                                                const RecordFolders& folders,
                                                const std::string& folder) {
   std::map<std::string, std::string> environment = options.environment;
-  environment["MEMREPLAY_RECORD"] = Wishes(options, folders, folder);
+  environment["MEMREPLAY_RECORD"] = WishesJson(options, folders, folder);
   PutInFront(folders.python, "PYTHONPATH", &environment);
   if (std::getenv("PYTHONHASHSEED") == nullptr) environment.emplace("PYTHONHASHSEED", "0");
   if (options.outside) PutInFront(folders.pass, "LD_PRELOAD", &environment);
@@ -107,7 +102,7 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
   }
   environment["MEMREPLAY_CARD"] = options.card;
   environment[std::string(card::kCopyLimit.variable)] = StrCat(kCopyLimit);
-  environment["MEMREPLAY_CARD_PROGRESS"] = StrCat(folder, "/progress");
+  environment["MEMREPLAY_CARD_PROGRESS"] = StrCat(folder, "/", LeftFiles().progress());
   for (const auto& [variable, value] : options.card_options) environment[variable] = value;
   return environment;
 }
@@ -210,8 +205,9 @@ std::vector<std::string> Unwritten(const std::string& folder, const std::string&
   std::vector<std::string> found;
   std::error_code ignored;
   for (fs::path path : PathsIn(folder, &ignored)) {
-    if (path.extension() != kind || fs::exists(path.replace_extension(".json"), ignored) ||
-        fs::exists(path.replace_extension(".problem"), ignored)) {
+    if (path.extension() != kind ||
+        fs::exists(path.replace_extension(LeftFiles().summary()), ignored) ||
+        fs::exists(path.replace_extension(LeftFiles().problem()), ignored)) {
       continue;
     }
     found.push_back(path.stem().string());
@@ -224,7 +220,7 @@ std::vector<std::string> Unwritten(const std::string& folder, const std::string&
 void WaitForWriters(const std::string& folder, Child* child) {
   constexpr int kSteps = 300;  // of 100 ms
   for (int step = 0; step < kSteps; ++step) {
-    const std::vector<std::string> writing = Unwritten(folder, ".pickle");
+    const std::vector<std::string> writing = Unwritten(folder, LeftFiles().snapshot());
     if (std::none_of(writing.begin(), writing.end(), Runs)) return;
     child->PassOn(100);
   }
@@ -236,7 +232,7 @@ void AddKilled(const std::string& folder, proto::RecordReport* report) {
   const RecordProgress progress = ReadProgress(folder);
   const int signal = report->exit_status() - 128;
   if (signal <= 0 || !report->processes().empty() || progress.peak_used == 0) {
-    for (const std::string& pid : Unwritten(folder, ".recording")) {
+    for (const std::string& pid : Unwritten(folder, LeftFiles().recording())) {
       if (Runs(pid)) continue;
       report->add_faults(StrCat("process ", pid,
                                 " used the GPU and ended without writing its "
@@ -293,7 +289,7 @@ absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options) {
   report.set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
 
-  const std::string unusable = StrCat(folder->path(), "/unusable");
+  const std::string unusable = StrCat(folder->path(), "/", LeftFiles().unusable());
   if (fs::exists(unusable, ignored)) {
     const absl::StatusOr<std::string> why = ReadSmallFile(unusable);
     return absl::InvalidArgumentError(why.ok() ? *why : std::string(why.status().message()));

@@ -1,7 +1,12 @@
-"""What the generated classes of `memreplay.report_types` consist of: attributes that read a JSON object."""
+"""What the generated classes consist of: attributes that read a JSON object.
+
+`memreplay.report_types` uses this file, and the processes of `memreplay record`.
+"""
 
 from __future__ import annotations
 
+import binascii
+import os
 from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Type, TypeVar
 
 M = TypeVar("M", bound="Message")
@@ -29,6 +34,10 @@ class Field:
 # The annotations of the generated classes state the types.
 def text() -> Any:
     return Field(lambda found: found or "", is_scalar=True)
+
+
+def path() -> Any:
+    return Field(lambda found: os.fsdecode(binascii.a2b_base64(found or "")), is_scalar=True)
 
 
 def boolean() -> Any:
@@ -85,6 +94,15 @@ class Message:
     def _fields(cls) -> Iterator[Field]:
         for kind in reversed(cls.__mro__):
             yield from (field for field in vars(kind).values() if isinstance(field, Field))
+
+    def unknown(self) -> List[str]:
+        """Returns the names that the JSON object has and the schema has not, in this message and those in it."""
+        fields = {field.name: getattr(self, field.name) for field in self._fields()}
+        found = [name for name in self._data if name not in fields]
+        for value in fields.values():
+            for part in value if isinstance(value, list) else [value]:
+                found += part.unknown() if isinstance(part, Message) else []
+        return found
 
     def _scalars(self) -> List[Tuple[str, Any]]:
         """Returns name and value of each field that is one number, text or truth value, in the order of the schema."""

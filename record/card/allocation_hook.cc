@@ -24,17 +24,14 @@ std::atomic<Report*> next_report{nullptr};
 void changed(std::uint64_t address, std::int64_t size, std::size_t card) {
   Device& d = device();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  if (card >= d.allocated.size()) return;
+  if (card >= d.cards.size()) return;
   d.allocator_calls[card].fetch_add(1, std::memory_order_relaxed);
   ++d.outside.moment;
-  Device::Allocated& allocated = d.allocated[card];
   if (size > 0) {
     d.known.forget(address, static_cast<std::uint64_t>(size));
     d.marked.forget(address, static_cast<std::uint64_t>(size));
     d.outside.HandedOut(address);
   }
-  allocated.now += static_cast<std::uint64_t>(size);
-  if (allocated.now > allocated.peak) allocated.peak = allocated.now;
   const std::uint64_t used = d.cards[card].peak_used();
   if (used > d.progress->peak_used.load(std::memory_order_relaxed)) {
     d.progress->peak_used.store(used, std::memory_order_relaxed);

@@ -76,26 +76,20 @@ const char* memreplay_card_summary() {
   json.key("multiprocessors")
       .value(static_cast<std::uint64_t>(settings.card.has_value() ? settings.card->multiprocessors
                                                                   : 0));
-  json.key("error").value(settings.error);
   json.key("capacity").value(settings.capacity).key("reserve").value(settings.reserve);
   json.key("reserve_reason").value(settings.reserve_reason);
   json.key("completion")
       .value(settings.completion == Streams::Completion::kLagging ? "lagging" : "at-once");
   json.key("addresses")
       .value(settings.addresses == memreplay::AddressOrder::kUpwards ? "up" : "down");
-  json.key("backed").value(d.backing.real() ? std::uint64_t{1} : 0);
-  json.key("cuda").value(static_cast<std::uint64_t>(versions().cuda));
-  json.key("launches").value(d.launches.load()).key("copies").value(d.copies.load());
-  json.key("unknown_reads").value(d.unknown_reads.load());
+  json.key("launches").value(d.launches.load());
   {
     const std::lock_guard<std::mutex> lock(d.mutex);
     json.key("cards").open('[');
     for (std::size_t i = 0; i < d.cards.size(); ++i) {
       json.open('{').key("used").value(d.cards[i].used());
       json.key("peak_used").value(d.cards[i].peak_used());
-      json.key("segments").value(d.cards[i].segments());
-      json.key("allocated").value(d.allocated[i].now);
-      json.key("peak_allocated").value(d.allocated[i].peak).close('}');
+      json.key("segments").value(d.cards[i].segments()).close('}');
     }
     json.close(']');
     json.key("outside");

@@ -63,7 +63,6 @@ bool Copy(void* to, const void* from, std::size_t size) {
   if (size == 0) return true;
   if (to == nullptr || from == nullptr) return false;
   Device& d = device();
-  d.copies.fetch_add(1, std::memory_order_relaxed);
   d.tick();
   const bool to_card = d.backing.card_of(number(to)) >= 0;
   const bool from_card = d.backing.card_of(number(from)) >= 0;
@@ -79,7 +78,6 @@ bool Copy(void* to, const void* from, std::size_t size) {
       ZeroHostMemory(to, size);
     }
     if (!small || !read_known(d, number(from), to, size)) {
-      d.unknown_reads.fetch_add(1, std::memory_order_relaxed);
       Assume(small ? "values that were never computed were copied to the host as zeros"
                    : "large copies to the host delivered zeros instead of computed values");
     }

@@ -47,7 +47,6 @@ Device::Device(const Settings& from_environment)
                        settings.simulated ? 0 : settings.below_first_kernel);
     cards.back().external(static_cast<std::int64_t>(settings.reserve));
   }
-  allocated.resize(cards.size());
   for (int i = 0; i < count; ++i) {
     current_pools.push_back(pools.size());
     pools.push_back({i, std::make_unique<MemoryPool>(&cards[static_cast<std::size_t>(i)])});

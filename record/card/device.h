@@ -68,11 +68,6 @@ struct Device {
   // Frees what a pool handed out and returns its bytes; 0 if none did. The lock is held.
   std::uint64_t free_pooled(std::uint64_t address);
 
-  // What PyTorch's allocator has handed out, by card.
-  struct Allocated {
-    std::uint64_t now = 0, peak = 0;
-  };
-  std::vector<Allocated> allocated;
   // Allocations and frees of PyTorch's allocator, by card. Python reads them from memory.
   std::array<std::atomic<std::uint64_t>, kMaxCards> allocator_calls{};
 
@@ -84,13 +79,11 @@ struct Device {
   std::atomic<std::uint64_t> captured_launches{0};        // since a capture ended
   std::map<std::uint64_t, std::uint64_t> graph_launches;  // by graph
   std::uint64_t executable_graphs = 0;
-  std::atomic<std::uint64_t> copies{0};
-  std::atomic<std::uint64_t> unknown_reads{0};
   std::atomic<std::uint64_t> clock{1};  // launches, copies and records: the time of Streams
 
   // Read by other processes: a page of the file MEMREPLAY_CARD_PROGRESS.PID, or of no file.
   struct Progress {
-    std::atomic<std::uint64_t> launches, unused[3], peak_used;
+    std::atomic<std::uint64_t> launches, peak_used;
   };
   Progress* const progress;
 

@@ -11,8 +11,11 @@ class _NoRecordingOfTorch:
     def find_spec(self, name, path=None, target=None):
         if name != "torch":
             return
+        import binascii
         import json
-        place = os.path.join(json.loads(os.environ["MEMREPLAY_RECORD"])["folder"], str(os.getpid()) + ".problem")
+        wishes = json.loads(os.environ["MEMREPLAY_RECORD"])
+        name = str(os.getpid()) + wishes["files"]["problem"]
+        place = os.path.join(binascii.a2b_base64(wishes["folder"]), name.encode("ascii"))
         try:
             with open(place, "w") as file:
                 file.write("Python {}.{} is too old; record needs {}.{} or later".format(

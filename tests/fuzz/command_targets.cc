@@ -199,6 +199,14 @@ void Recordings(std::string_view bytes) { RunMade(MutateRecording(bytes)); }
 // The same with op logs, schedules as text and error messages.
 void Texts(std::string_view bytes) { RunMade(MutateText(bytes)); }
 
+// Returns a process's answer, of which only the version is as it must be.
+std::string SummaryOf(const proto::RecordedProcess& process) {
+  proto::ProcessSummary summary;
+  summary.set_version(proto::Wishes::current);
+  *summary.mutable_process() = process;
+  return RenderJson(summary, JsonLayout::kOneLine);
+}
+
 // What the processes of a recorded script leave: their summaries as JSON, and from them the answer.
 void Summaries(Choices& choices) {
   proto::RecordReport report;
@@ -206,8 +214,7 @@ void Summaries(Choices& choices) {
   FillMessage(&process);
   for (uint64_t count = 1 + choices.Below(3); count > 0; --count) {
     MutateMessage(choices, &process);
-    const absl::StatusOr<proto::RecordedProcess> read =
-        ParseRecordedProcess(RenderJson(process, JsonLayout::kOneLine));
+    const absl::StatusOr<proto::RecordedProcess> read = ParseRecordedProcess(SummaryOf(process));
     if (read.ok()) *report.add_processes() = *read;
   }
   FindRecordFaults(&report);
@@ -392,7 +399,7 @@ void LeftFiles(Choices& choices) {
       proto::RecordedProcess summary;
       FillMessage(&summary);
       MutateMessage(fields, &summary);
-      WriteFile(path + ".json", ChangeBytes(choices, RenderJson(summary, JsonLayout::kOneLine)));
+      WriteFile(path + ".json", ChangeBytes(choices, SummaryOf(summary)));
     }
     if ((files & 6) != 0) WriteFile(path + ".pickle", "");
     if ((files & 24) == 24)
@@ -402,8 +409,8 @@ void LeftFiles(Choices& choices) {
     if ((files & 160) == 160) {
       std::filesystem::create_symlink("/dev/zero", path + ".problem", is_there);
     }
-    std::string counts(64, '\0');
-    for (size_t i = 0; i < 8; ++i)
+    std::string counts(16, '\0');
+    for (size_t i = 0; i < 2; ++i)
       counts[8 * i + choices.Below(8)] = static_cast<char>(choices.Byte());
     WriteFile(StrCat(folder, "/progress.", process), counts.substr(choices.Below(8) == 0 ? 9 : 0));
   }

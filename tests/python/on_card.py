@@ -10,7 +10,7 @@ import sys
 import memreplay_record
 from memreplay_record import card, on_import
 
-settings = memreplay_record.Settings(os.environ["ON_CARD"])
+settings = memreplay_record.read_wishes(os.environ["ON_CARD"])
 on_import.watch("torch", lambda spec: card.load(settings, os.path.dirname(spec.origin)), lambda torch: None)
 sys.argv = sys.argv[1:]
 sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))

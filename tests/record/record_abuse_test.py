@@ -607,6 +607,18 @@ class RecordAbuseTest(Case):
                       "record needs 3.8 or later$", uses="import torch\n",
                       environment={"PYTHONPATH": self.fake_torch("1.13.1")})
 
+    def test_another_version_of_memreplay(self):
+        self.recorded("""
+            import json, os, subprocess, sys
+            asked = json.loads(os.environ["MEMREPLAY_RECORD"])
+            for change, answer in (({"version": 99}, b"found version 99: this folder is the older"),
+                                   ({"version": 0}, b"found version 0: that memreplay is the older"),
+                                   ({"more": 1}, b" with more: this folder is the older"),
+                                   ({"files": {"more": ""}}, b" with more: this folder is the older")):
+                environment = {**os.environ, "MEMREPLAY_RECORD": json.dumps({**asked, **change})}
+                done = subprocess.run([sys.executable, "-c", ""], env=environment, capture_output=True)
+                assert done.returncode == 2 and answer in done.stderr, done""", 0)
+
     def test_words_that_are_no_text(self):
         """What a script is called with, or says when it fails, need not be UTF-8."""
         script = self.write("import sys\nraise ValueError(sys.argv[1])")

@@ -6,34 +6,27 @@ ranks, compile workers. Nothing happens before `import torch`, so that children 
 """
 import json
 import os
+import sys
 
 from memreplay_record import on_import
 
 
-class Settings:
-    """The fields of MEMREPLAY_RECORD, all optional except the folder."""
-
-    def __init__(self, text):
-        asked = json.loads(text)
-        self.folder = asked["folder"]  # where each process leaves its snapshot and its summary
-        self.core = asked.get("core", "")  # the simulated GPU's library; empty: record on the real GPU
-        self.cache = asked.get("cache", "")  # a folder for what the core writes for one build of torch
-        self.stacks = asked.get("stacks", "python")
-        self.values = asked.get("values", True)
-        self.notes = asked.get("notes", True)
-        self.dynamic_fraction = asked.get("dynamic_fraction", 1.0)
-        self.unknown_limit = asked.get("unknown_limit", 10_000)
-        self.ranks = asked.get("ranks", 0)  # 0: the processes that there are
-        self.rank = asked.get("rank", 0)
-        self.fast_init = asked.get("fast_init", False)
-        self.steps = asked.get("steps", 0)  # after which the script ends; 0: by itself
-        self.remedies = asked.get("remedies", [])  # names of changes (remedies/)
-        self.rates = asked.get("rates", {})  # of the simulated GPU: operations and bytes per second
-        self.survey = asked.get("survey", False)  # whether to find out which changes could help
+def read_wishes(text):
+    """Returns Wishes (proto/record.proto). Ends the process if they are those of another version of memreplay."""
+    from memreplay_record._contract import Wishes
+    wishes = Wishes(json.loads(text))
+    unknown = wishes.unknown()
+    if unknown or wishes.version != Wishes.VERSION:
+        ours = os.path.dirname(os.path.abspath(__file__))
+        older = "that memreplay" if wishes.version < Wishes.VERSION else "this folder"
+        print(f"{ours}: expected wishes of version {Wishes.VERSION}, found version {wishes.version}"
+              f"{' with ' if unknown else ''}{', '.join(unknown)}: {older} is the older", file=sys.stderr, flush=True)
+        os._exit(2)
+    return wishes
 
 
 def start():
-    settings = Settings(os.environ["MEMREPLAY_RECORD"])
+    settings = read_wishes(os.environ["MEMREPLAY_RECORD"])
     on_import.watch("torch", lambda spec: _before_torch(spec, settings),
                     lambda torch: _after_torch(torch, settings))
 

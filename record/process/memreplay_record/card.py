@@ -127,7 +127,7 @@ def summary():
     counted = json.loads(_core.memreplay_card_summary())
     places = list(_pinned.places) if _pinned is not None else []
     for line in counted["pinned"]["lines"]:
-        line["place"] = places[line["line"]]
+        line["place"] = places[line.pop("line")]
     if _pinned is not None and _pinned.reserves:
         counted["pinned"].pop("unrounded_peak", None)
         counted["pinned"]["unmodelled"] = _RESERVE

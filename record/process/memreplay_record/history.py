@@ -29,6 +29,23 @@ _MAX_TEXT = 2000  # characters of an error
 _WRITE = signal.SIGRTMAX  # asks a process for its recording, before it is killed
 
 
+class _Left:
+    """The paths of what a process leaves, by the names in Wishes.Files of proto/record.proto."""
+
+    def __init__(self, settings, pid):
+        self._begin, self._ends = os.path.join(settings.folder, str(pid)), settings.files
+
+    def __getattr__(self, name):
+        return self._begin + getattr(self._ends, name)
+
+    def leave_problem(self, why):
+        for path in (self.snapshot, self.part):  # these make room for the reason on a full disk
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+        with contextlib.suppress(OSError), open(self.problem, "w", encoding="utf-8", errors="replace") as file:
+            file.write(why[:_MAX_TEXT])  # no folder, no room: the reason is missing, the file may be there
+
+
 class History:
     """The recording of one process."""
 
@@ -54,16 +71,16 @@ class History:
                          "PYTORCH_CUDA_ALLOC_CONF=backend:cudaMallocAsync: PyTorch keeps no record of memory there; "
                          "record without it, then ask memreplay replay FILE --conf backend:cudaMallocAsync")
         self.pid = os.getpid()
-        marker = _marker(self.settings, self.pid)
-        if os.path.exists(marker):
-            _leave_problem(_path_of(self.settings, self.pid), "it became another program (exec), which is recorded")
-        with contextlib.suppress(OSError), open(marker, "wb"):
+        left = _Left(self.settings, self.pid)
+        if os.path.exists(left.recording):
+            left.leave_problem("it became another program (exec), which is recorded")
+        with contextlib.suppress(OSError), open(left.recording, "wb"):
             pass  # if it cannot be written, the script goes on
         try:
             self._begin()
         except Exception as error:
             self.pid = None
-            _leave_problem(_path_of(self.settings, os.getpid()), f"{type(error).__name__}: {error}")
+            left.leave_problem(f"{type(error).__name__}: {error}")
             return
         self._start_notes()
 
@@ -89,22 +106,19 @@ class History:
                             trace_alloc_record_context=True)
 
     def write(self):
-        """Writes <folder>/<pid>.pickle and <folder>/<pid>.json, once.
-
-        What prevents that is written to <folder>/<pid>.problem.
-        """
+        """Writes the snapshot and the summary once, or what prevents that."""
         if not self.records():
             return
         self.pid = None
-        path = _path_of(self.settings, os.getpid())
+        left = _Left(self.settings, os.getpid())
         try:
-            self._write(path)
+            self._write(left)
         except BaseException as error:  # the script's exit status is its own
-            _leave_problem(path, f"{type(error).__name__}: {error}")
+            left.leave_problem(f"{type(error).__name__}: {error}")
         if isinstance(_ended_by(), KeyboardInterrupt):
             _end_by_interrupt()
 
-    def _write(self, path):
+    def _write(self, left):
         gc.disable()  # nothing is recorded any more, and Python collects once more when it ends
         card.forget_lines()
         if threading.current_thread() is threading.main_thread():
@@ -113,7 +127,7 @@ class History:
         with contextlib.suppress(OSError, ValueError):  # a script may have used up its descriptors
             hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-        with open(path + ".pickle", "wb"):  # the command waits for those that write
+        with open(left.snapshot, "wb"):  # the command waits for those that write
             pass
         snapshot = self.own.take()
         self._take_notes(snapshot)
@@ -131,14 +145,14 @@ class History:
             snapshot["allocator_settings"] = {"PYTORCH_CUDA_ALLOC_CONF": conf}
         snapshot["torch_version"] = str(self.torch.__version__)  # readers need not infer the release
         if not any(snapshot["device_traces"]) and not snapshot["segments"] and not _ended_by():
-            os.unlink(path + ".pickle")
-            os.unlink(path + ".recording")
+            os.unlink(left.snapshot)
+            os.unlink(left.recording)
             return  # a worker of torch.compile, say
-        with open(path + ".pickle", "wb") as file:
+        with open(left.snapshot, "wb") as file:
             pickle.dump(snapshot, file)
-        with open(path + ".json.part", "w", encoding="utf-8", errors="replace") as file:  # words may be no text
-            json.dump(self._summary(), file, ensure_ascii=False)
-        os.rename(path + ".json.part", path + ".json")
+        with open(left.part, "w", encoding="utf-8", errors="replace") as file:  # words may be no text
+            json.dump({"version": self.settings.VERSION, "process": self._summary()}, file, ensure_ascii=False)
+        os.rename(left.part, left.summary)
 
     @quietly("all notes")
     def _take_notes(self, snapshot):
@@ -187,19 +201,6 @@ def _end_by_interrupt():
     """Makes Python end by SIGINT, as after a KeyboardInterrupt, which it forgets once text is compiled and run."""
     sys.excepthook = lambda *error: None  # it was shown already
     ctypes.pythonapi.PyRun_SimpleString(b"raise KeyboardInterrupt")
-
-
-def _leave_problem(path, why):
-    for left in (".pickle", ".json.part"):  # these make room for the reason on a full disk
-        try:
-            os.unlink(path + left)
-        except OSError:
-            pass
-    try:
-        with open(path + ".problem", "w", encoding="utf-8", errors="replace") as file:
-            file.write(why[:_MAX_TEXT])
-    except OSError:  # no folder, no room: the reason is missing, the file may be there
-        pass
 
 
 @quietly("all notes")
@@ -278,16 +279,6 @@ def _is_randomized():
         return True
 
 
-def _path_of(settings, pid):
-    """Returns the path of a process's files, without what they end in."""
-    return os.path.join(settings.folder, str(pid))
-
-
-def _marker(settings, pid):
-    """Returns the path of a file that a process has from the moment on when it records."""
-    return _path_of(settings, pid) + ".recording"
-
-
 def _runs(pid):
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
@@ -301,10 +292,10 @@ def _let_write(settings, pid):
 
     It waits for ten seconds, or for a minute if the process has begun to write by then.
     """
-    path, begin = _path_of(settings, pid), time.monotonic()
-    while os.path.exists(_marker(settings, pid)) and _runs(pid) and \
-            time.monotonic() - begin < (60 if os.path.exists(path + ".pickle") else 10) and \
-            not any(os.path.exists(path + kind) for kind in (".json", ".problem")):
+    left, begin = _Left(settings, pid), time.monotonic()
+    while os.path.exists(left.recording) and _runs(pid) and \
+            time.monotonic() - begin < (60 if os.path.exists(left.snapshot) else 10) and \
+            not (os.path.exists(left.summary) or os.path.exists(left.problem)):
         time.sleep(0.05)
 
 
@@ -321,7 +312,7 @@ def _kill_after_writing(history):
             asked.add(pid)
         elif number == signal.SIGKILL and pid == os.getpid():
             history.write()
-        elif number == signal.SIGKILL and os.path.exists(_marker(history.settings, pid)):
+        elif number == signal.SIGKILL and os.path.exists(_Left(history.settings, pid).recording):
             if pid not in asked:
                 kill(pid, _WRITE)
             _let_write(history.settings, pid)
