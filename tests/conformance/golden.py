@@ -7,6 +7,7 @@ import harness
 import shorthand
 
 FOLDER = harness.HERE.parent / "data" / "conformance"
+WIDTH = 120
 
 
 def cases():
@@ -37,6 +38,22 @@ def answer(outcome):
     }
 
 
+def in_lines(value):
+    """JSON in lines of WIDTH columns, so that a diff can be read; what fits into one line is not broken."""
+    text = json.dumps(value, separators=(",", ":"))
+    if len(text) < WIDTH or not isinstance(value, (dict, list)):
+        return text
+    items = map(in_lines, value)
+    if isinstance(value, dict):
+        items = (f"{json.dumps(key)}:{in_lines(item)}" for key, item in value.items())
+    lines = [""]
+    for item in items:
+        if lines[-1] and len(lines[-1]) + len(item) >= WIDTH:
+            lines.append("")
+        lines[-1] += item + ","
+    return "\n".join([text[0], *lines])[:-1] + "\n" + text[-1]
+
+
 def write(versions):
     engines = {version: compare.Library(version) for version in versions}
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -53,10 +70,9 @@ def write(versions):
             if "crashed" in outcome.result or "failed" in outcome.result:
                 raise RuntimeError(f"{name} with torch {version}: {outcome.result}")
             names.setdefault(harness.minor(version), sorted(outcome.result["statistics"]))
-            groups.setdefault(json.dumps(answer(outcome), separators=(",", ":")), []).append(harness.minor(version))
-        with open(FOLDER / f"{name}.expected", "w") as out:
-            for body, group in groups.items():
-                out.write(json.dumps({"torch": group}, separators=(",", ":"))[:-1] + "," + body[1:] + "\n")
+            groups.setdefault(json.dumps(answer(outcome)), []).append(harness.minor(version))
+        answers = [{"torch": group} | json.loads(body) for body, group in groups.items()]
+        (FOLDER / f"{name}.expected").write_text(in_lines(answers) + "\n")
     groups = {}
     for version, listed in names.items():
         # Per-pool names depend on the program.

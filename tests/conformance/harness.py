@@ -72,7 +72,8 @@ def _output(*command):
 
 def card_sources():
     folders = (ROOT / "record" / "card", ROOT / "hardware")
-    return sorted(p for folder in folders for p in folder.rglob("*") if p.suffix in (".cc", ".h", ".map"))
+    kinds = (".cc", ".h", ".map", ".py", ".tsv")
+    return sorted(p for folder in folders for p in folder.rglob("*") if p.suffix in kinds)
 
 
 def digest(paths):
@@ -98,9 +99,10 @@ def card():
         names = folder / "public_names.cc"  # as the rule public_names of record/card/BUILD.bazel makes it
         make(sys.executable, ROOT / "embed.py", "record/card/public_names.h", names,
              f"PublicNames={ROOT}/third_party/cuda/public_names.txt")
-        rows = folder / "card_rows.cc"  # as that of hardware/BUILD.bazel
-        make(sys.executable, ROOT / "hardware/card_rows.py", rows)
-        sources += [names, rows]
+        sources.append(names)
+        for script, made in (("card_rows.py", "card_rows.cc"), ("outside_reports.py", "outside_figures.cc")):
+            make(sys.executable, ROOT / "hardware" / script, folder / made)  # as those of hardware/BUILD.bazel
+            sources.append(folder / made)
         objects = [folder / f"{n}.o" for n in range(len(sources))]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(lambda pair: make(COMPILER, *flags, "-c", pair[0], "-o", pair[1]), zip(sources, objects)))

@@ -7,16 +7,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "sim/device/simulated_device.h"
 #include "sim/model/caching_allocator.h"
 #include "sim/run/run.h"
+#include "tests/golden.h"
 #include "trace/formats/open_trace.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
@@ -175,11 +174,12 @@ TEST_P(LibraryGolden, TheModelDoesTheSame) {
   absl::StatusOr<Trace> opened = OpenTrace(kFolder + GetParam() + ".jsonl");
   ASSERT_TRUE(opened.ok()) << opened.status();
   const auto trace = std::make_shared<const Trace>(*std::move(opened));
-  std::ifstream file(kFolder + GetParam() + ".expected");
+  Value answers;
+  ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(
+                  ReadTestFile(kFolder + GetParam() + ".expected"), &answers)
+                  .ok());
   int compared = 0;
-  for (std::string line; std::getline(file, line);) {
-    Value golden;
-    ASSERT_TRUE(google::protobuf::util::JsonStringToMessage(line, &golden).ok());
+  for (const Value& golden : answers.list_value().values()) {
     const Answer expected = Expected(golden);
     for (const Value& release : Get(golden, "torch").list_value().values()) {
       SCOPED_TRACE("torch " + release.string_value());
