@@ -39,16 +39,18 @@ Walk ReadWalk(const std::string& name) {
     }
   }
   while (std::getline(file, line)) {
-    if (line[0] == 'F' && !walk.lines.empty() && walk.lines.back()[0] == 'F') {
-      // Ops between the two allocated nothing.
-      std::istringstream numbers(walk.lines.back().substr(1) + line.substr(1));
-      std::vector<int> freed;
-      for (int number = 0; numbers >> number;) freed.push_back(number);
-      std::sort(freed.begin(), freed.end());
-      walk.lines.back() = "F";
-      for (const int number : freed) StrAppend(&walk.lines.back(), " ", number);
-    } else {
+    if (line[0] == 'P') {
       walk.lines.push_back(line);
+      continue;
+    }
+    std::istringstream numbers(line);
+    for (std::string number; numbers >> number;) {
+      if (number[0] != '-') {
+        walk.lines.push_back("A " + number);
+        continue;
+      }
+      if (walk.lines.back()[0] != 'F') walk.lines.push_back("F");
+      StrAppend(&walk.lines.back(), " ", number.substr(1));
     }
   }
   return walk;

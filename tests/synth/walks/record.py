@@ -9,8 +9,8 @@ which fake tensors know, and notes the birth of every storage, and before each o
 see what kernels and cuBLAS take for themselves. It leaves out one or two numbers (16 bytes or less), some of which
 live as long as a Python frame happens to, or are made by the fakes alone.
 
-NAME.txt has a comment with the run's settings and release, then lines "P phase", "A bytes" and "F n n ..." (the n-th
-allocations of the file; those of one moment are sorted).
+NAME.txt has a comment with the run's settings and release, then for each phase "P phase" and below it, in order, the
+bytes of each allocation and "-n" where the n-th of the file, from 0, is freed (those of one moment are sorted).
 """
 
 import argparse
@@ -21,11 +21,12 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import textwrap
 import types
 import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[2] / "conformance" / "recorder")]
+sys.path[:0] = [str(HERE), str(HERE.parents[1] / "conformance" / "recorder")]
 
 LLAMA = dict(model="llama", n_layers=2, dim=64, n_heads=4, n_kv_heads=2, ffn_dim=192, vocab_size=1000, seq_len=48,
              batch_size=2, gradient_accumulation_steps=2, dtype="bfloat16", attention="flash", rms_norm="eager",
@@ -104,13 +105,18 @@ def make_log():
 
         def forget(self):
             self.lines = []
+            self.happened = []  # in this phase
             self.live = {}  # storage's address -> (ordinal, weak reference)
             self.births = 0
+            self.freed = []  # since the last birth or phase
 
         def note_deaths(self):
             dead = [key for key, (_, ref) in self.live.items() if ref.expired()]
-            if dead:
-                self.lines.append("F " + " ".join(str(n) for n in sorted(self.live.pop(key)[0] for key in dead)))
+            self.freed += [self.live.pop(key)[0] for key in dead]
+
+        def note_freed(self):
+            self.happened += [f"-{n}" for n in sorted(self.freed)]
+            self.freed = []
 
         def note_birth(self, tensor):
             storage = tensor.untyped_storage()
@@ -118,17 +124,24 @@ def make_log():
                 return
             self.live[storage._cdata] = (self.births, StorageWeakRef(storage))
             self.births += 1
-            self.lines.append(f"A {storage.nbytes()}")
+            self.note_freed()
+            self.happened.append(str(storage.nbytes()))
+
+        def row(self, text):
+            """Writes what has happened, then a line of its own."""
+            self.note_freed()
+            self.lines += [*textwrap.wrap(" ".join(self.happened), 100, break_on_hyphens=False), text]
+            self.happened = []
 
         def phase(self, name):
             self.note_deaths()
-            self.lines.append("P " + name)
+            self.row("P " + name)
 
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             self.note_deaths()
             out = without_kernel(func, args, kwargs or {})
             if os.environ.get("WALK_OPS"):
-                self.lines.append(f"# {func}")
+                self.row(f"# {func}")
             outputs = tree_leaves(out)
             if func.name() == "aten::native_dropout":
                 outputs.reverse()  # the kernel makes the mask first
