@@ -22,6 +22,19 @@ Facts FactsOf(std::string_view text) {
   return ReadFacts(scan.Finish());
 }
 
+// Returns a traceback of these frames that ends where memory ran out.
+std::string Traceback(std::string_view frames) {
+  return StrCat("Traceback (most recent call last):\n", frames,
+                "CUDA out of memory. Tried to allocate 1.00 GiB");
+}
+
+// Returns the user's frame in a text that has one.
+SourceFrame FrameOf(std::string_view text) {
+  const Facts facts = FactsOf(text);
+  EXPECT_TRUE(facts.frame.has_value());
+  return facts.frame.value_or(SourceFrame());
+}
+
 constexpr int64_t kMiB = int64_t{1} << 20;
 constexpr int64_t kGiB = int64_t{1} << 30;
 
@@ -100,13 +113,11 @@ TEST(ReadFacts, SettingsInForce) {
 
 TEST(ReadTraceback, TheInnermostFrameOfTheUser) {
   const Facts facts = FactsOf(
-      "Traceback (most recent call last):\n"
-      "  File \"/w/train.py\", line 88, in <module>\n    main()\n"
-      "  File \"/w/train.py\", line 71, in main\n    loss = model(x)\n"
-      "  File \"/v/lib/python3.11/site-packages/torch/nn/functional.py\", line 3029, in "
-      "cross_entropy\n"
-      "    return torch._C._nn.cross_entropy_loss(input)\n"
-      "CUDA out of memory. Tried to allocate 1.00 GiB");
+      Traceback("  File \"/w/train.py\", line 88, in <module>\n    main()\n"
+                "  File \"/w/train.py\", line 71, in main\n    loss = model(x)\n"
+                "  File \"/v/lib/python3.11/site-packages/torch/nn/functional.py\", line 3029, in "
+                "cross_entropy\n"
+                "    return torch._C._nn.cross_entropy_loss(input)\n"));
   ASSERT_TRUE(facts.frame.has_value());
   EXPECT_EQ(facts.frame->file, "/w/train.py");
   EXPECT_EQ(facts.frame->line, 71);
@@ -135,10 +146,8 @@ TEST(ReadFrames, ShowWhatATracebackShows) {
 
 TEST(ReadTraceback, ALineThatCallsBackwardMayFailInForward) {
   const auto is_backward = [](std::string_view code, std::string_view more) {
-    return FactsOf(StrCat(
-        "Traceback (most recent call last):\n"
-        "  File \"/w/train.py\", line 88, in <module>\n    ",
-        code, "\n", more, "CUDA out of memory. Tried to allocate 1.00 GiB"))[FrameHint::kBackward];
+    return FactsOf(Traceback(StrCat("  File \"/w/train.py\", line 88, in <module>\n    ", code,
+                                    "\n", more)))[FrameHint::kBackward];
   };
   const std::string_view linear =
       "  File \"/v/site-packages/torch/nn/modules/linear.py\", line 125, in forward\n"
@@ -154,25 +163,21 @@ TEST(ReadTraceback, ALineThatCallsBackwardMayFailInForward) {
 }
 
 TEST(ReadTraceback, FramesOfTheRecorderAreNotTheUsers) {
-  const Facts facts = FactsOf(
-      "Traceback (most recent call last):\n"
+  const SourceFrame frame = FrameOf(Traceback(
       "  File \"/w/train.py\", line 3, in work\n    return x + y\n"
       "  File \"/root/.cache/memreplay/record-1/python/memreplay_record/values/mode.py\", line "
       "320, "
-      "in _compute\n    result = call(*args, **kwargs)\n"
-      "CUDA out of memory. Tried to allocate 1.00 GiB");
-  ASSERT_TRUE(facts.frame.has_value());
-  EXPECT_EQ(facts.frame->file, "/w/train.py");
+      "in _compute\n    result = call(*args, **kwargs)\n"));
+  EXPECT_EQ(frame.file, "/w/train.py");
 }
 
 TEST(ReadTraceback, AnErrorAfterAFrameWithoutSourceIsNoCode) {
-  for (const std::string_view frame : {"  File \"/w/train.py\", line 7, in <module>\n",
-                                       "File \"/w/train.py\", line 7, in <module>\n"}) {
-    const Facts facts =
-        FactsOf(StrCat(frame, "OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB"));
-    ASSERT_TRUE(facts.frame.has_value());
-    EXPECT_EQ(facts.frame->line, 7);
-    EXPECT_EQ(facts.frame->code, "");
+  for (const std::string_view line : {"  File \"/w/train.py\", line 7, in <module>\n",
+                                      "File \"/w/train.py\", line 7, in <module>\n"}) {
+    const SourceFrame frame =
+        FrameOf(StrCat(line, "OutOfMemoryError: CUDA out of memory. Tried to allocate 1.00 GiB"));
+    EXPECT_EQ(frame.line, 7);
+    EXPECT_EQ(frame.code, "");
   }
 }
 

@@ -1,5 +1,6 @@
 #include "report/text/render_record.h"
 
+#include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <gtest/gtest.h>
@@ -7,12 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "report/words/record_faults.h"
 #include "tests/fuzz/mutated_message.h"
 
 namespace memreplay {
 namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 // A program that took 3 of the 16 GiB of a simulated GPU.
 proto::RecordReport SampleRecord() {
@@ -93,11 +97,12 @@ TEST(RenderRecord, AddsUpWhatNvidiaSmiShows) {
   };
   add("reserved by PyTorch", 3072, 3072, 3072, 0);
   add("context", 328, 228, 428, 24);
-  EXPECT_TRUE(absl::StrContains(
+  EXPECT_THAT(
       RenderRecord(report).text,
-      "  nvidia-smi         about 3.32 GiB for the process at its peak, 3.22 GiB to 3.42 GiB: "
-      "3.00 GiB reserved by PyTorch, 328 MiB context (228 MiB to 428 MiB by 24 public reports)\n"))
-      << RenderRecord(report).text;
+      HasSubstr(
+          "  nvidia-smi         about 3.32 GiB for the process at its peak, 3.22 GiB to 3.42 GiB: "
+          "3.00 GiB reserved by PyTorch, 328 MiB context (228 MiB to 428 MiB by 24 public "
+          "reports)\n"));
 }
 
 TEST(RenderRecord, ReportsPinnedMemoryByLine) {
@@ -112,49 +117,50 @@ TEST(RenderRecord, ReportsPinnedMemoryByLine) {
   line.set_requested(33 << 20);
   line.set_held(64 << 20);
   line.set_blocks(1);
-  EXPECT_TRUE(absl::StrContains(
+  EXPECT_THAT(
       RenderRecord(report).text,
-      "  pinned             64.0 MiB (67,108,864 bytes) of host memory at the peak, in 1 block; it "
-      "fits, 960 MiB of the 1.00 GiB of --host-memory to spare; PyTorch, which rounds requests up "
-      "and keeps freed blocks, needed it for 33.0 MiB; with pinned_max_round_threshold_mb:1 "
-      "(PyTorch 2.13 and newer) 33.0 MiB; unpinned memory and other processes are not counted\n"
-      "  - train.py:12: 33.0 MiB requested, 64.0 MiB pinned in 1 block\n"))
-      << RenderRecord(report).text;
+      HasSubstr(
+          "  pinned             64.0 MiB (67,108,864 bytes) of host memory at the peak, in 1 "
+          "block; it "
+          "fits, 960 MiB of the 1.00 GiB of --host-memory to spare; PyTorch, which rounds requests "
+          "up "
+          "and keeps freed blocks, needed it for 33.0 MiB; with pinned_max_round_threshold_mb:1 "
+          "(PyTorch 2.13 and newer) 33.0 MiB; unpinned memory and other processes are not counted\n"
+          "  - train.py:12: 33.0 MiB requested, 64.0 MiB pinned in 1 block\n"));
   pinned.set_refused(2);
-  EXPECT_TRUE(absl::StrContains(RenderRecord(report).text,
-                                "in 1 block; HOST MEMORY RAN OUT: 2 requests exceeded the 1.00 GiB "
-                                "of --host-memory; "));
+  EXPECT_THAT(RenderRecord(report).text,
+              HasSubstr("in 1 block; HOST MEMORY RAN OUT: 2 requests exceeded the 1.00 GiB "
+                        "of --host-memory; "));
   pinned.set_limit(0);
   pinned.set_from_gpu(1);
   pinned.set_unrounded_peak(0);
   pinned.set_unmodelled("pinned_reserve_segment_size_mb");
   const std::string shared = RenderRecord(report).text;
-  EXPECT_TRUE(absl::StrContains(
-      shared, "2 requests exceeded what the GPU, whose memory is the host's, had left; "))
-      << shared;
-  EXPECT_TRUE(absl::StrContains(
+  EXPECT_THAT(
       shared,
-      "; what pinned_max_round_threshold_mb:1 would change is unknown, because "
-      "pinned_reserve_segment_size_mb is not modelled; it comes out of the GPU's memory, which is "
-      "the host's; unpinned memory and other processes are not counted\n"))
-      << shared;
+      HasSubstr("2 requests exceeded what the GPU, whose memory is the host's, had left; "));
+  EXPECT_THAT(shared,
+              HasSubstr("; what pinned_max_round_threshold_mb:1 would change is unknown, because "
+                        "pinned_reserve_segment_size_mb is not modelled; it comes out of the GPU's "
+                        "memory, which is "
+                        "the host's; unpinned memory and other processes are not counted\n"));
   pinned.set_refused(0);
   pinned.set_limit(0);
   pinned.set_peak(1 << 20);
-  EXPECT_TRUE(absl::StrContains(RenderRecord(report).text, "  pinned "));
+  EXPECT_THAT(RenderRecord(report).text, HasSubstr("  pinned "));
   pinned.set_peak((1 << 20) - 1);
-  EXPECT_FALSE(absl::StrContains(RenderRecord(report).text, "  pinned "));
+  EXPECT_THAT(RenderRecord(report).text, Not(HasSubstr("  pinned ")));
 }
 
 TEST(RenderRecord, SaysThatItWasStopped) {
   proto::RecordReport report = SampleRecord();
   report.set_stopped_by("SIGTERM");
-  EXPECT_TRUE(absl::StrContains(RenderRecord(report).text,
-                                ": stopped by SIGTERM; up to there it reserved 3.00 GiB, with 12.0 "
-                                "GiB left, and the whole run may need more.\n"));
+  EXPECT_THAT(RenderRecord(report).text,
+              HasSubstr(": stopped by SIGTERM; up to there it reserved 3.00 GiB, with 12.0 "
+                        "GiB left, and the whole run may need more.\n"));
   report.clear_stopped_by();
   report.mutable_processes(0)->set_stopped_after_steps(2);
-  EXPECT_TRUE(absl::StrContains(RenderRecord(report).text, ": stopped by --steps; up to there"));
+  EXPECT_THAT(RenderRecord(report).text, HasSubstr(": stopped by --steps; up to there"));
 }
 
 // Only a script that ran to its end, and of which memory did not run out, fits.
@@ -164,8 +170,8 @@ TEST(RenderRecord, WhatFailedDoesNotFit) {
     EXPECT_TRUE(report.is_lower_bound());
     EXPECT_FALSE(report.faults().empty());
     const std::string text = RenderRecord(report).text;
-    EXPECT_FALSE(absl::StrContains(text, ": it fits")) << text;
-    EXPECT_FALSE(absl::StrContains(text, "to spare")) << text;
+    EXPECT_THAT(text, Not(HasSubstr(": it fits")));
+    EXPECT_THAT(text, Not(HasSubstr("to spare")));
     return text.substr(0, text.find('\n'));
   };
   const std::string begin = "train.py --batch_size=8 on NVIDIA A (simulated): ";
@@ -201,20 +207,17 @@ TEST(RenderRecord, WhereOneRankFailsNoneFits) {
   report.set_refusal("ValueError: No available memory");
   report.set_exit_status(1);
   const std::string text = RenderRecord(report).text;
-  EXPECT_TRUE(absl::StrContains(text,
-                                "rank 1: train.py --batch_size=8 on NVIDIA A (simulated): NOT "
-                                "ENOUGH MEMORY: ValueError: No available memory.\n"))
-      << text;
-  EXPECT_FALSE(absl::StrContains(text, "it fits")) << text;
+  EXPECT_THAT(text, HasSubstr("rank 1: train.py --batch_size=8 on NVIDIA A (simulated): NOT "
+                              "ENOUGH MEMORY: ValueError: No available memory.\n"));
+  EXPECT_THAT(text, Not(HasSubstr("it fits")));
 }
 
 TEST(RenderRecord, ListsWhereGraphsBreakAndWhatWasCompiledAgain) {
   proto::RecordReport report = SampleRecord();
   proto::Compilations& made = *report.mutable_processes(0)->mutable_compilations();
   made.set_graphs(4);
-  EXPECT_TRUE(
-      absl::StrContains(RenderRecord(report).text,
-                        "  torch.compile      4 graphs, 0 graph breaks, 0 recompilations\n"));
+  EXPECT_THAT(RenderRecord(report).text,
+              HasSubstr("  torch.compile      4 graphs, 0 graph breaks, 0 recompilations\n"));
   for (int i = 0; i < 12; ++i) {
     auto& row = *made.add_breaks();
     row.set_place("train.py:9");
@@ -226,15 +229,13 @@ TEST(RenderRecord, ListsWhereGraphsBreakAndWhatWasCompiledAgain) {
   again.set_reason(std::string(500, 'x'));
   again.set_times(1);
   const std::string text = RenderRecord(report).text;
-  EXPECT_TRUE(absl::StrContains(text,
-                                "  torch.compile      4 graphs, 24 graph breaks, 1 recompilation\n"
-                                "  - train.py:9: the graph broke 2 times: call_function print\n"))
-      << text;
-  EXPECT_TRUE(absl::StrContains(text, "  - 2 more places, which --json lists\n")) << text;
-  EXPECT_TRUE(absl::StrContains(
-      text, "  - train.py:5: the function that begins here was compiled again 1 time: xxx"))
-      << text;
-  EXPECT_FALSE(absl::StrContains(text, std::string(200, 'x')));
+  EXPECT_THAT(text, HasSubstr("  torch.compile      4 graphs, 24 graph breaks, 1 recompilation\n"
+                              "  - train.py:9: the graph broke 2 times: call_function print\n"));
+  EXPECT_THAT(text, HasSubstr("  - 2 more places, which --json lists\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("  - train.py:5: the function that begins here was compiled again 1 time: xxx"));
+  EXPECT_THAT(text, Not(HasSubstr(std::string(200, 'x'))));
 }
 
 TEST(RenderRecord, ListsEveryAssumptionAndTheFirstValues) {
@@ -256,17 +257,16 @@ TEST(RenderRecord, ListsEveryAssumptionAndTheFirstValues) {
   unknown.set_calls(1);
   unknown.set_answer("not supported");
   const std::string text = RenderRecord(report).text;
-  EXPECT_TRUE(absl::StartsWith(text, kFits)) << text;
-  EXPECT_TRUE(absl::StrContains(text, "\n  - a workspace of 0 bytes, 1 call\n")) << text;
-  EXPECT_TRUE(absl::StrContains(text, "\n  - a workspace of 0 bytes, 20 calls\n")) << text;
-  EXPECT_TRUE(absl::StrContains(
-      text, "\n  - cuNew of libcuda.so.1 is not modelled: not supported, 1 call\n"))
-      << text;
-  EXPECT_TRUE(absl::StrContains(
+  EXPECT_THAT(text, StartsWith(kFits));
+  EXPECT_THAT(text, HasSubstr("\n  - a workspace of 0 bytes, 1 call\n"));
+  EXPECT_THAT(text, HasSubstr("\n  - a workspace of 0 bytes, 20 calls\n"));
+  EXPECT_THAT(text,
+              HasSubstr("\n  - cuNew of libcuda.so.1 is not modelled: not supported, 1 call\n"));
+  EXPECT_THAT(
       text,
-      "\n  - train.py:9 read a value that was never computed (item), 11 times, and got 0.5\n"
-      "  - 10 more lines read such values; --json lists them\n"))
-      << text;
+      HasSubstr(
+          "\n  - train.py:9 read a value that was never computed (item), 11 times, and got 0.5\n"
+          "  - 10 more lines read such values; --json lists them\n"));
 }
 
 TEST(RenderRecord, SaysFirstThatATextEndedEarly) {
@@ -279,13 +279,13 @@ TEST(RenderRecord, SaysFirstThatATextEndedEarly) {
     generation.set_times(times);
   }
   const std::string text = RenderRecord(report).text;
-  EXPECT_TRUE(absl::StartsWith(
+  EXPECT_THAT(
       text,
-      "train.py --batch_size=8 on NVIDIA A (simulated): it fits, 12.0 GiB to spare.\n"
-      "Generation ended early: generate.py:9 got 1 of 2,000 tokens, because a token that was never "
-      "computed is one that ends a text; eos_token_id=None generates all of them.\n"
-      "Generation ended early: generate.py:9 got 3 of 2,000 tokens, 3 times, because"))
-      << text;
+      StartsWith("train.py --batch_size=8 on NVIDIA A (simulated): it fits, 12.0 GiB to spare.\n"
+                 "Generation ended early: generate.py:9 got 1 of 2,000 tokens, because a token "
+                 "that was never "
+                 "computed is one that ends a text; eos_token_id=None generates all of them.\n"
+                 "Generation ended early: generate.py:9 got 3 of 2,000 tokens, 3 times, because"));
 }
 
 TEST(RenderRecord, OutOfMemoryTellsWhatToAskNext) {
@@ -296,14 +296,13 @@ TEST(RenderRecord, OutOfMemoryTellsWhatToAskNext) {
   report.add_faults("out of memory 1 time");
   report.add_faults("OutOfMemoryError: a long text ...");
   const std::string text = RenderRecord(report).text;
-  EXPECT_TRUE(absl::StartsWith(
-      text, "train.py --batch_size=8 on NVIDIA A (simulated): OUT OF MEMORY 1 time.\n"))
-      << text;
-  EXPECT_TRUE(absl::StrContains(
+  EXPECT_THAT(
+      text, StartsWith("train.py --batch_size=8 on NVIDIA A (simulated): OUT OF MEMORY 1 time.\n"));
+  EXPECT_THAT(
       text,
-      "  PROBLEM: out of memory 1 time.\n  PROBLEM: OutOfMemoryError: a long text ...\n\n"
-      "  memreplay oom snapshot.pickle   reports what held the memory and what would help;\n"))
-      << text;
+      HasSubstr(
+          "  PROBLEM: out of memory 1 time.\n  PROBLEM: OutOfMemoryError: a long text ...\n\n"
+          "  memreplay oom snapshot.pickle   reports what held the memory and what would help;\n"));
 }
 
 TEST(RenderRecord, OfSeveralCardsThoseThatWereUsed) {
@@ -314,9 +313,9 @@ TEST(RenderRecord, OfSeveralCardsThoseThatWereUsed) {
   third = process.cards(0);
   third.set_spare(1 << 30);
   const std::string text = RenderRecord(report).text;
-  EXPECT_TRUE(absl::StrContains(text, ": it fits, 1.00 GiB to spare.\n  device 0\n")) << text;
-  EXPECT_FALSE(absl::StrContains(text, "device 1")) << text;
-  EXPECT_TRUE(absl::StrContains(text, "  device 2\n")) << text;
+  EXPECT_THAT(text, HasSubstr(": it fits, 1.00 GiB to spare.\n  device 0\n"));
+  EXPECT_THAT(text, Not(HasSubstr("device 1")));
+  EXPECT_THAT(text, HasSubstr("  device 2\n"));
 }
 
 TEST(RenderRecord, WithoutAGpuNothingIsRecorded) {
