@@ -223,11 +223,10 @@ TEST_F(GpuTest, SignalsGiveEverythingBack) {
       execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
       _exit(127);
     }
-    // The driver is loaded, and the second request is ten minutes away.
-    for (int i = 0; i < 600 && Read("left.tmp").empty(); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    // The first request is served, and the second is ten minutes away.
+    for (int i = 0; i < 12000 && Read("left.tmp") != "allocates\n"; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(500));
     ASSERT_EQ(kill(child, signal), 0);
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);

@@ -16,6 +16,8 @@ void fake_driver_set_gpus(int count);
 void fake_driver_fail(const char* entry_point, std::uint64_t nth, int code);
 // Returns the number of calls of this entry point since the reset.
 std::uint64_t fake_driver_calls(const char* entry_point);
+// Lets `watch` know of each call from now on, until a reset.
+void fake_driver_watch(void (*watch)(const char* entry_point));
 // Takes memory as another process would (releases it if negative).
 void fake_driver_external(std::int64_t delta);
 // Makes a broken driver: the next cuMemMap that finds a page mapped before maps that one instead of

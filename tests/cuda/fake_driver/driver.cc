@@ -63,6 +63,7 @@ struct Gpu {
   CUresult broken = CUDA_SUCCESS;  // once a kernel faulted, everything answers this
   std::map<std::string, Failure> failures;
   std::map<std::string, std::uint64_t> calls;
+  void (*watch)(const char* entry_point) = nullptr;
 };
 
 constexpr std::uint64_t kDefaultTotal = std::uint64_t{16} << 30;
@@ -75,6 +76,7 @@ Gpu& gpu() { return *Instance(); }
 // Counts a call and returns whether it is one that was set to fail.
 CUresult Enter(const char* name) {
   ++gpu().calls[name];
+  if (gpu().watch != nullptr) gpu().watch(name);
   const auto failure = gpu().failures.find(name);
   if (failure != gpu().failures.end() && --failure->second.left == 0) {
     const CUresult code = failure->second.code;
@@ -136,6 +138,7 @@ void fake_driver_fail(const char* entry_point, std::uint64_t nth, int code) {
   }
 }
 std::uint64_t fake_driver_calls(const char* entry_point) { return gpu().calls[entry_point]; }
+void fake_driver_watch(void (*watch)(const char* entry_point)) { gpu().watch = watch; }
 void fake_driver_external(std::int64_t delta) { gpu().memory.external(delta); }
 void fake_driver_alias_next_map() { gpu().alias_next = true; }
 void fake_driver_held(FakeDriverHeld* held) {

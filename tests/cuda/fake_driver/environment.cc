@@ -4,12 +4,13 @@
 //   MEMREPLAY_FAKE_GPU_GPUS   how many there are
 //   MEMREPLAY_FAKE_GPU_FAIL   ENTRY_POINT:NTH:CODE, as fake_driver_fail()
 //   MEMREPLAY_FAKE_GPU_ALIAS  if set, fake_driver_alias_next_map()
-//   MEMREPLAY_FAKE_GPU_LEFT   a file: "begun" once the driver is loaded, and when the
-//                             process ends what is still held: what and how many,
-//                             if any; then "end"
+//   MEMREPLAY_FAKE_GPU_LEFT   a file: "begun" once the driver is loaded, "allocates" once
+//                             memory is requested, and when the process ends what is
+//                             still held: what and how many, if any; then "end"
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "tests/cuda/fake_driver/control.h"
 
@@ -33,10 +34,10 @@ class Environment {
                        std::atoi(text.c_str() + second + 1));
     }
     if (std::getenv("MEMREPLAY_FAKE_GPU_ALIAS") != nullptr) fake_driver_alias_next_map();
-    if (std::FILE* file = OpenLeft()) {
-      std::fprintf(file, "begun\n");
-      std::fclose(file);
-    }
+    Write("begun\n");
+    fake_driver_watch([](const char* entry_point) {
+      if (std::string_view(entry_point) == "cuMemAlloc") Write("allocates\n");
+    });
   }
 
   ~Environment() {
@@ -65,6 +66,12 @@ class Environment {
   static std::FILE* OpenLeft() {
     const char* path = std::getenv("MEMREPLAY_FAKE_GPU_LEFT");
     return path != nullptr ? std::fopen(path, "w") : nullptr;
+  }
+  static void Write(const char* text) {
+    if (std::FILE* file = OpenLeft()) {
+      std::fputs(text, file);
+      std::fclose(file);
+    }
   }
 };
 
