@@ -91,6 +91,12 @@ class RecordTest(Case):
         self.assertEqual(run.status, 0, run.output)
         self.assertIn("few are few", run.output)
 
+    def test_distributions(self):
+        """Arguments that were never computed pass the checks of torch.distributions; known ones are checked."""
+        run = self.record("distributions.py")
+        self.assertEqual(run.status, 0, run.output)
+        self.assertIn("what is known is checked", run.output)
+
     def test_loop_on_an_unknown_value_ends(self):
         run = self.record("unknown_loop.py", flags=["--unknown-limit", "100"])
         self.assertEqual(run.status, 1)

@@ -1,4 +1,7 @@
 """The mode that computes small calls once more on the CPU."""
+import os
+import sys
+
 import torch
 from torch.overrides import TorchFunctionMode
 
@@ -38,6 +41,8 @@ _READING = set("""
 _EXCHANGING = {"c10d", "c10d_functional", "_c10d_functional", "_c10d_functional_autograd", "symm_mem"}
 # Checks on tensors with unknown values answer that nothing is wrong.
 _CHECKS = {"all": True, "allclose": True, "_is_all_true": True, "any": False, "_is_any_true": False}
+_ARE_ALL_TRUE = {"all", "_is_all_true"}
+_DISTRIBUTIONS = os.path.dirname(torch.distributions.__file__) + os.sep  # which checks its arguments
 # Host code continues with numbers that a kernel counted, in forms that are not modelled here.
 _COUNTED = {"mode": "along more than 2,048 values", "matrix_exp": "of a batch", "linalg_matrix_exp": "of a batch"}
 _EQUAL = {"eq", "__eq__"}  # a tensor is equal to itself where it is a number
@@ -178,6 +183,8 @@ class _Values(TorchFunctionMode):
             handler = _Values._sized
         elif name in _COUNTED:
             handler = _Values._counted
+        elif name in _ARE_ALL_TRUE:
+            handler = _Values._checked
         else:
             handler = _Values._compute
         self.handlers[func] = handler
@@ -264,6 +271,16 @@ class _Values(TorchFunctionMode):
         if not numbers:
             return self._compute(call, args, kwargs)
         return self._compute(lambda *a, **k: sizes.call(call, a, k, numbers), args, kwargs, func)
+
+    def _checked(self, call, args, kwargs):
+        """Runs all(): what torch.distributions asks of values that were never computed is the case."""
+        result = self._compute(call, args, kwargs)
+        # Frame 0 is this one, 1 that of __torch_function__(), which the caller's follows.
+        if sys._getframe(2).f_code.co_filename.startswith(_DISTRIBUTIONS) and _on_card(result) and \
+                memory.is_small(result) and memory.state(result) != memory.TRUE:
+            with torch._C.DisableTorchFunction(), torch.no_grad():
+                memory.write(result, torch.full(result.shape, True), memory.ASSUMED)
+        return result
 
     def _counted(self, call, args, kwargs):
         func = call.func
