@@ -84,7 +84,7 @@ const CATEGORY_TONES = /** @type {Record<string, [number, number, number]>} */ (
   "logits and loss": [0.66, 0.17, 350],
   "temporaries": [0.82, 0.12, 90],
   "inputs": [0.72, 0.1, 205],
-  "caches of keys and values": [0.66, 0.13, 120],
+  "KV cache": [0.66, 0.13, 120],
   "copies of weights in another type": [0.74, 0.1, 275],
   "workspaces": [0.52, 0.09, 60],
   "communication": [0.58, 0.13, 190],

@@ -15,7 +15,7 @@ constexpr std::array<CategoryRow, kCategories> kCategoryRows = {{
     {"logits", "logits and loss"},
     {"temporary", "temporaries"},
     {"input", "inputs"},
-    {"cache", "caches of keys and values"},
+    {"cache", "KV cache"},
     {"copy", "copies of weights in another type"},
     {"workspace", "workspaces"},
     {"communication", "communication"},

@@ -53,7 +53,7 @@ class RecordCommandTest(Case):
         for words in ([], ["copy"], ["cycle"]):
             with self.subTest(words=words):
                 text = self.answer([], "served.py", *words)
-                self.assertIn("64.0 MiB caches of keys and values", text)
+                self.assertIn("64.0 MiB KV cache", text)
                 self.assertIn("20.0 MiB parameters", text)  # and buffers
                 self.assertNotIn("unknown", text)
                 self.assertIn("KV cache           64.0 MiB", text)
