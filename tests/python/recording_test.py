@@ -349,7 +349,7 @@ class OnOom(Case):
         change = "freeing at the end of each step what train.py:12 step leaves behind"
         self.assertIn(f"  would have served it: {change} (cost: nothing); to write:\n    # something keeps", said)
         page = (self.folder / "out.html").read_text(encoding="utf-8")
-        self.assertIn("Changes of the script that would have served it", page)
+        self.assertIn("Would have served it, by editing the recording", page)
         self.assertIn(f"{change}</summary>", page)
         advice = memreplay.load(self.folder / "out.pickle").advise()
         self.assertTrue(advice.is_good)
