@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "hardware/cards.h"
-#include "report/ask/device_report.h"
 #include "report/ask/diff.h"
 #include "report/ask/file_report.h"
 #include "report/ask/fit.h"
@@ -17,6 +16,7 @@
 #include "report/ask/replay.h"
 #include "report/ask/settings_text.h"
 #include "report/ask/sweep.h"
+#include "report/device/device_report.h"
 #include "report/message/explain.h"
 #include "report/message/log_scan.h"
 #include "report/page/render_html.h"

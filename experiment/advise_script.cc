@@ -16,7 +16,7 @@
 #include "experiment/changed_runs.h"
 #include "experiment/script_search.h"
 #include "proto/record.pb.h"
-#include "report/ask/advice.h"
+#include "report/device/advice.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "trace/value/status_macros.h"

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "report/ask/diagnosis.h"
 #include "report/ask/replay.h"
+#include "report/device/diagnosis.h"
 #include "sim/study/study_trace.h"
 #include "sim/whatif/capacity_walk.h"
 #include "sim/whatif/conf_search.h"

@@ -11,8 +11,8 @@
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
 #include "cli/io/read_text.h"
-#include "report/ask/device_report.h"
 #include "report/ask/diff.h"
+#include "report/device/device_report.h"
 #include "report/text/render_diff.h"
 #include "trace/value/strings.h"
 

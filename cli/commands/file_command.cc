@@ -9,9 +9,9 @@
 
 #include "cli/flags/replay_flags.h"
 #include "cli/io/processes.h"
-#include "report/ask/device_report.h"
 #include "report/ask/file_report.h"
 #include "report/ask/job.h"
+#include "report/device/device_report.h"
 #include "report/text/render_job.h"
 #include "report/text/render_text.h"
 #include "report/words/render_json.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/flags/flags.h"
-#include "report/ask/held.h"
+#include "report/device/held.h"
 #include "sim/recording/replay_settings.h"
 
 namespace memreplay {

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
-#include "report/ask/categories.h"
-#include "report/ask/diagnosis.h"
 #include "report/ask/replay.h"
+#include "report/device/categories.h"
+#include "report/device/diagnosis.h"
 #include "report/words/answer.h"
 #include "report/words/frame_text.h"
 #include "report/words/sizes.h"

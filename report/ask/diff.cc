@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "proto/numbers.h"
-#include "report/ask/device_report.h"
+#include "report/device/device_report.h"
 #include "report/words/stack_names.h"
 #include "report/words/version.h"
 #include "sim/category/category_table.h"

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "report/ask/held.h"
+#include "report/device/held.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {

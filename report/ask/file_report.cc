@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "report/ask/device_report.h"
-#include "report/ask/diagnosis.h"
 #include "report/ask/oom.h"
+#include "report/device/device_report.h"
+#include "report/device/diagnosis.h"
 #include "report/words/verdict.h"
 #include "trace/value/strings.h"
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "report/ask/device_report.h"
-#include "report/ask/inventory.h"
+#include "report/device/device_report.h"
+#include "report/device/inventory.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"

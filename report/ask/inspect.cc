@@ -1,8 +1,8 @@
 #include "report/ask/inspect.h"
 
-#include "report/ask/categories.h"
-#include "report/ask/device_report.h"
-#include "report/ask/loop.h"
+#include "report/device/categories.h"
+#include "report/device/device_report.h"
+#include "report/device/loop.h"
 #include "report/words/stack_names.h"
 #include "sim/recording/replay_settings.h"
 

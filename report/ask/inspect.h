@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "report/ask/held.h"
+#include "report/device/held.h"
 #include "sim/study/study.h"
 
 namespace memreplay {

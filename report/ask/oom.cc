@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "hardware/cards.h"
-#include "report/ask/categories.h"
-#include "report/ask/device_report.h"
-#include "report/ask/enums.h"
-#include "report/ask/inventory.h"
-#include "report/ask/loop.h"
-#include "report/ask/unseen.h"
+#include "report/device/categories.h"
+#include "report/device/device_report.h"
+#include "report/device/enums.h"
+#include "report/device/inventory.h"
+#include "report/device/loop.h"
+#include "report/device/unseen.h"
 #include "report/words/answer.h"
 #include "report/words/sizes.h"
 #include "report/words/stack_names.h"

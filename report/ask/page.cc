@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "report/ask/categories.h"
-#include "report/ask/device_report.h"
-#include "report/ask/enums.h"
-#include "report/ask/inventory.h"
 #include "report/ask/oom.h"
 #include "report/ask/sweep.h"
-#include "report/ask/unseen.h"
+#include "report/device/categories.h"
+#include "report/device/device_report.h"
+#include "report/device/enums.h"
+#include "report/device/inventory.h"
+#include "report/device/unseen.h"
 #include "report/run/run_data.h"
 #include "report/run/run_log.h"
 #include "report/words/stack_names.h"

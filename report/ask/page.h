@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "report/ask/inventory.h"
-#include "report/ask/loop.h"
+#include "report/device/inventory.h"
+#include "report/device/loop.h"
 #include "report/page/render_html.h"
 #include "sim/observe/history.h"
 #include "sim/recording/replay_settings.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "report/ask/diagnosis.h"
 #include "report/ask/replay.h"
+#include "report/device/diagnosis.h"
 #include "report/words/verdict.h"
 #include "sim/category/server_budget.h"
 

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "report/ask/categories.h"
-#include "report/ask/device_report.h"
-#include "report/ask/inventory.h"
-#include "report/ask/unseen.h"
+#include "report/device/categories.h"
+#include "report/device/device_report.h"
+#include "report/device/inventory.h"
+#include "report/device/unseen.h"
 #include "report/words/stack_names.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/study/what_if.h"

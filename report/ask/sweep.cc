@@ -9,8 +9,8 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
-#include "report/ask/inventory.h"
 #include "report/ask/replay.h"
+#include "report/device/inventory.h"
 #include "report/words/duration.h"
 #include "report/words/sizes.h"
 #include "report/words/stack_names.h"

@@ -48,6 +48,7 @@ ORDER = [
     "report/text",
     "report/page",
     "report/run",
+    "report/device",
     "report/ask",
     "browser",
     "cuda",

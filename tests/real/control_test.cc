@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "report/ask/inventory.h"
+#include "report/device/inventory.h"
 #include "sim/study/study_trace.h"
 #include "trace/formats/open_trace.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "report/ask/inventory.h"
+#include "report/device/inventory.h"
 #include "sim/study/study.h"
 #include "sim/whatif/conf_search.h"
 #include "sim/workload/lifetimes.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/ask/device_report.h"
+#include "report/device/device_report.h"
 #include "report/text/render_text.h"
 #include "report/words/render_json.h"
 #include "report/words/verdict.h"

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "report/ask/device_report.h"
-#include "report/ask/inventory.h"
+#include "report/device/device_report.h"
+#include "report/device/inventory.h"
 #include "sim/study/what_if.h"
 
 namespace memreplay {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "report/ask/diagnosis.h"
 #include "report/ask/fit.h"
 #include "report/ask/oom.h"
+#include "report/device/diagnosis.h"
 #include "report/text/render_sweep.h"
 #include "report/words/sweep_words.h"
 

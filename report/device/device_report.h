@@ -1,13 +1,13 @@
 // Makes a Report of a run or a file.
-#ifndef MEMREPLAY_REPORT_ASK_DEVICE_REPORT_H_
-#define MEMREPLAY_REPORT_ASK_DEVICE_REPORT_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_DEVICE_REPORT_H_
+#define MEMREPLAY_REPORT_DEVICE_DEVICE_REPORT_H_
 
 #include <cstddef>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "proto/report.pb.h"
-#include "report/ask/inventory.h"
+#include "report/device/inventory.h"
 #include "sim/confirm/device_run.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
@@ -51,4 +51,4 @@ proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& se
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_DEVICE_REPORT_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_DEVICE_REPORT_H_

@@ -1,6 +1,6 @@
 // Reports what a recording leaves out of its script's run.
-#ifndef MEMREPLAY_REPORT_ASK_UNSEEN_H_
-#define MEMREPLAY_REPORT_ASK_UNSEEN_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_UNSEEN_H_
+#define MEMREPLAY_REPORT_DEVICE_UNSEEN_H_
 
 #include "proto/report.pb.h"
 #include "sim/study/study.h"
@@ -14,4 +14,4 @@ void AddUnseen(const Study& study, const proto::Inventory& inventory, proto::Dev
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_UNSEEN_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_UNSEEN_H_

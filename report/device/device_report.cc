@@ -1,12 +1,12 @@
-#include "report/ask/device_report.h"
+#include "report/device/device_report.h"
 
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "report/ask/enums.h"
-#include "report/ask/inventory.h"
-#include "report/ask/torch_choice.h"
+#include "report/device/enums.h"
+#include "report/device/inventory.h"
+#include "report/device/torch_choice.h"
 #include "report/words/new_report.h"
 #include "report/words/render_json.h"
 #include "report/words/stack_names.h"

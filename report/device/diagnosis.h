@@ -1,6 +1,6 @@
 // The diagnosis: what happened, what holds the memory, whether settings can help, what to do next.
-#ifndef MEMREPLAY_REPORT_ASK_DIAGNOSIS_H_
-#define MEMREPLAY_REPORT_ASK_DIAGNOSIS_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_DIAGNOSIS_H_
+#define MEMREPLAY_REPORT_DEVICE_DIAGNOSIS_H_
 
 #include <string>
 
@@ -19,4 +19,4 @@ void AddDiagnoses(proto::Report* report);
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_DIAGNOSIS_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_DIAGNOSIS_H_

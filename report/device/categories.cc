@@ -1,4 +1,4 @@
-#include "report/ask/categories.h"
+#include "report/device/categories.h"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // Estimates what nvidia-smi shows for a process that ran on the simulated GPU.
-#ifndef MEMREPLAY_REPORT_ASK_PROCESS_MEMORY_H_
-#define MEMREPLAY_REPORT_ASK_PROCESS_MEMORY_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_PROCESS_MEMORY_H_
+#define MEMREPLAY_REPORT_DEVICE_PROCESS_MEMORY_H_
 
 #include "proto/record.pb.h"
 
@@ -13,4 +13,4 @@ void AddProcessMemory(proto::RecordedProcess* process);
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_PROCESS_MEMORY_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_PROCESS_MEMORY_H_

@@ -1,6 +1,6 @@
 // Reports what a trace holds, without replaying it.
-#ifndef MEMREPLAY_REPORT_ASK_INVENTORY_H_
-#define MEMREPLAY_REPORT_ASK_INVENTORY_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_INVENTORY_H_
+#define MEMREPLAY_REPORT_DEVICE_INVENTORY_H_
 
 #include <cstddef>
 
@@ -37,4 +37,4 @@ void AddSegments(const MemoryState& state,
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_INVENTORY_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_INVENTORY_H_

@@ -1,6 +1,6 @@
 // Advice about a script, from runs of the script or from an edited recording.
-#ifndef MEMREPLAY_REPORT_ASK_ADVICE_H_
-#define MEMREPLAY_REPORT_ASK_ADVICE_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_ADVICE_H_
+#define MEMREPLAY_REPORT_DEVICE_ADVICE_H_
 
 #include "proto/report.pb.h"
 
@@ -16,4 +16,4 @@ void RankRows(proto::Advice* advice);
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_ADVICE_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_ADVICE_H_

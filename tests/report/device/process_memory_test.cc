@@ -1,4 +1,4 @@
-#include "report/ask/process_memory.h"
+#include "report/device/process_memory.h"
 
 #include <gtest/gtest.h>
 

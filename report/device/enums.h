@@ -1,6 +1,6 @@
 // Converts enums of the simulator to those of the schema.
-#ifndef MEMREPLAY_REPORT_ASK_ENUMS_H_
-#define MEMREPLAY_REPORT_ASK_ENUMS_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_ENUMS_H_
+#define MEMREPLAY_REPORT_DEVICE_ENUMS_H_
 
 #include "proto/report.pb.h"
 #include "sim/oom/oom_verdict.h"
@@ -34,4 +34,4 @@ constexpr proto::Verdict VerdictOf(OomVerdict verdict) {
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_ENUMS_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_ENUMS_H_

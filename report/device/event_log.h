@@ -1,7 +1,7 @@
 // Writes events the way PyTorch records them: one JSON object per line with the
 // keys action, addr (device_free for oom), size, stream.
-#ifndef MEMREPLAY_REPORT_ASK_EVENT_LOG_H_
-#define MEMREPLAY_REPORT_ASK_EVENT_LOG_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_EVENT_LOG_H_
+#define MEMREPLAY_REPORT_DEVICE_EVENT_LOG_H_
 
 #include <functional>
 #include <string>
@@ -48,4 +48,4 @@ class EventLog final : public Observer {
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_EVENT_LOG_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_EVENT_LOG_H_

@@ -1,11 +1,11 @@
-#include "report/ask/device_report.h"
+#include "report/device/device_report.h"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 
-#include "report/ask/inventory.h"
+#include "report/device/inventory.h"
 #include "report/words/verdict.h"
 #include "report/words/version.h"
 

@@ -1,11 +1,11 @@
-#include "report/ask/loop.h"
+#include "report/device/loop.h"
 
 #include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "report/ask/device_report.h"
+#include "report/device/device_report.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "sim/study/control.h"

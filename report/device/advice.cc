@@ -1,4 +1,4 @@
-#include "report/ask/advice.h"
+#include "report/device/advice.h"
 
 #include <algorithm>
 #include <tuple>

@@ -1,4 +1,4 @@
-#include "report/ask/held.h"
+#include "report/device/held.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/ask/event_log.h"
+#include "report/device/event_log.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/ask/diagnosis.h"
+#include "report/device/diagnosis.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/ask/torch_choice.h"
+#include "report/device/torch_choice.h"
 
 #include <string>
 

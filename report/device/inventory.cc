@@ -1,4 +1,4 @@
-#include "report/ask/inventory.h"
+#include "report/device/inventory.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
-#include "report/ask/enums.h"
+#include "report/device/enums.h"
 #include "report/words/text.h"
 #include "trace/value/bounded.h"
 #include "trace/value/event.h"

@@ -1,6 +1,6 @@
 // Reports what was live at a moment, by the stack that requested it.
-#ifndef MEMREPLAY_REPORT_ASK_HELD_H_
-#define MEMREPLAY_REPORT_ASK_HELD_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_HELD_H_
+#define MEMREPLAY_REPORT_DEVICE_HELD_H_
 
 #include <cstddef>
 #include <string>
@@ -27,4 +27,4 @@ proto::Held HeldAtPeak(const Schedule& schedule, StackNames& names, const HeldOp
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_HELD_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_HELD_H_

@@ -1,4 +1,4 @@
-#include "report/ask/inventory.h"
+#include "report/device/inventory.h"
 
 #include <gtest/gtest.h>
 

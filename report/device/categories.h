@@ -1,6 +1,6 @@
 // Reports what memory is for.
-#ifndef MEMREPLAY_REPORT_ASK_CATEGORIES_H_
-#define MEMREPLAY_REPORT_ASK_CATEGORIES_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_CATEGORIES_H_
+#define MEMREPLAY_REPORT_DEVICE_CATEGORIES_H_
 
 #include <string>
 
@@ -37,4 +37,4 @@ void DescribeBlocks(const Study& study, const MemoryState& state, StackNames& na
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_CATEGORIES_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_CATEGORIES_H_

@@ -1,6 +1,6 @@
 // Reports what takes longer than reading a file: steps, holders, streams, what may be missing.
-#ifndef MEMREPLAY_REPORT_ASK_LOOP_H_
-#define MEMREPLAY_REPORT_ASK_LOOP_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_LOOP_H_
+#define MEMREPLAY_REPORT_DEVICE_LOOP_H_
 
 #include <vector>
 
@@ -45,4 +45,4 @@ absl::Status AskLoop(const Study& study, StackNames& names, proto::DeviceReport*
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_LOOP_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_LOOP_H_

@@ -1,6 +1,6 @@
 // Makes a Report of which PyTorch release was chosen and why.
-#ifndef MEMREPLAY_REPORT_ASK_TORCH_CHOICE_H_
-#define MEMREPLAY_REPORT_ASK_TORCH_CHOICE_H_
+#ifndef MEMREPLAY_REPORT_DEVICE_TORCH_CHOICE_H_
+#define MEMREPLAY_REPORT_DEVICE_TORCH_CHOICE_H_
 
 #include "proto/report.pb.h"
 #include "sim/recording/torch_inference.h"
@@ -15,4 +15,4 @@ proto::TorchProfileChoice DescribeChoice(const TorchProfile& profile, bool is_gi
 
 }  // namespace memreplay
 
-#endif  // MEMREPLAY_REPORT_ASK_TORCH_CHOICE_H_
+#endif  // MEMREPLAY_REPORT_DEVICE_TORCH_CHOICE_H_

@@ -1,4 +1,4 @@
-#include "report/ask/unseen.h"
+#include "report/device/unseen.h"
 
 #include <algorithm>
 
