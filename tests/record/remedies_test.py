@@ -3,7 +3,9 @@ when it is written into the script by hand, and checks what the command says abo
 import json
 import os
 import pathlib
+import shutil
 import subprocess
+import unittest
 
 import events
 from recorded import (
@@ -67,6 +69,37 @@ class Model(torch.nn.Module):
 model = Model().cuda()
 model(torch.ones(8, 64, device="cuda")).sum().backward()
 """
+EVALUATED = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        layer = torch.nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)
+        self.encoder = torch.nn.TransformerEncoder(layer, 2)
+        self.register_buffer("calls", torch.zeros((), dtype=torch.long))
+
+    def forward(self, x):
+        self.calls += 1
+        return self.encoder(x).square().mean()
+
+model = Model().cuda()
+optimizer, scaler = torch.optim.AdamW(model.parameters()), torch.amp.GradScaler()
+for _ in range(2):
+    with torch.autocast("cuda", dtype=torch.float16):
+        scaler.scale(model(torch.ones(8, 16, 64, device="cuda"))).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    optimizer.zero_grad()
+    with torch.autocast("cuda", dtype=torch.float16):
+        model.eval()(torch.ones(8, 16, 64, device="cuda"))
+    model.train()
+"""
+OTHER = {"autocast", "bf16", "bf16_state", "eight_bit", "adafactor", "sgd"}  # say that results are others
+OF_LIBRARIES = {"hf_attention", "hf_checkpoint", "kv_cache", "last_logits", "liger"}
+SAME = {"fused", "foreach", "set_to_none", "no_grad", "unread_output", "empty_cache", "sdpa", "chunked_loss",
+        "fused_head", "compile", "checkpoint", "micro_batches", "ddp", "zero", "fsdp", "offload", "host_state",
+        "sdp_kernel", "step_in_backward"} | OF_LIBRARIES
 MIB = 1 << 20
 RESERVE = ["--reserve", "500MiB"]  # the capacities below are this and what the script has
 
@@ -127,11 +160,26 @@ class RemediesTest(Case):
 
     def test_in_numbers(self):
         """What the changes compute, on the CPU with real numbers, next to what the script does without them."""
+        expected = SAME - OF_LIBRARIES - {"compile"} - ({"fsdp"} if older_than("2.7") else set())
+        self.assertEqual(self.computed("remedies_in_numbers.py"), expected)
+
+    @unittest.skipIf(shutil.which("g++") is None, "Inductor needs a compiler")
+    def test_compiled_in_numbers(self):
+        self.assertEqual(self.computed("remedies_in_numbers.py", "compiled"), {"compile"})
+
+    @needs_libraries
+    def test_of_libraries_in_numbers(self):
+        self.assertEqual(self.computed("libraries_in_numbers.py") - {"checkpoint"}, OF_LIBRARIES)
+
+    def computed(self, *words):
+        """Runs a program of tests/record/programs and returns the names of the changes that it has computed."""
         process = HERE.parents[1] / "record" / "process"
-        run = subprocess.run([Setting.python, *program("remedies_in_numbers.py")], text=True, check=False,
-                             capture_output=True, env={**os.environ, **self.gpu(), "PYTHONPATH": str(process)})
+        run = subprocess.run([Setting.python, *program(*words)], text=True, check=False, capture_output=True,
+                             env={**os.environ, **self.gpu(), "PYTHONPATH": str(process), "TMPDIR": self.folder,
+                                  "TORCHINDUCTOR_COMPILE_THREADS": "1"})
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
-        self.assertIn("attention", run.stdout)  # the last
+        return {change for line in run.stdout.splitlines() if line.startswith("computed ") for change in
+                line.split()[2:]}
 
     def test_what_results_are_said_to_be(self):
         """A second forward pass moves buffers once more, and dropout draws other numbers for a part of a batch."""
@@ -150,7 +198,26 @@ class RemediesTest(Case):
             found = proposed[f"checkpoint:{block}"]
             self.assertEqual((found["preserves"], found["preserves_text"]), (True, text))
             self.assertEqual("context_fn" in found["lines"][-1], has_contexts, found["lines"])
+            for change, each in proposed.items():
+                kind = change.partition(":")[0]
+                self.assertIn(kind, SAME | OTHER)
+                self.assertFalse(kind in OTHER and each.get("preserves", False), change)
         self.assertTrue(proposed["micro_batches:GPT:2"]["preserves_text"].endswith("; dropout draws other numbers"))
+
+    def test_what_no_change_keeps(self):
+        """A part of a batch moves buffers once more, and there is a fast path without gradients."""
+        script = pathlib.Path(self.folder, "script.py")
+        script.write_text(EVALUATED, encoding="utf-8")
+        proposed = {each["name"]: each for each in
+                    Recorded(self.folder, [str(script)], ["--survey"]).process["proposals"]}
+        parts, outputs = proposed["micro_batches:Model:2"], proposed["no_grad:Model"]
+        self.assertFalse(parts.get("preserves", False))
+        self.assertEqual(parts["preserves_text"], "other results: what forward() of Model changes in its buffers is "
+                                                  "changed by each part")
+        self.assertEqual(outputs["preserves_text"], "the same outputs up to rounding, but zeros where "
+                         "nn.TransformerEncoder is told of padding; not inside an autocast that also trains, which "
+                         "before 2.11 may keep the weights that it casts here")
+        self.assertEqual([name for name in proposed if name.startswith("step_in_backward")], [])  # it has a scaler
 
     def test_a_job(self):
         """Every rank is run of a script that a change makes a job; the rank that needs most counts."""
@@ -180,9 +247,15 @@ class RemediesTest(Case):
             "hugging_face.py", "gpt2", flags=["--survey"], name="survey").process["proposals"]}
         self.assertLessEqual({"hf_checkpoint:GPT2LMHeadModel", "checkpoint:GPT2Block",
                               "micro_batches:GPT2LMHeadModel:2", "chunked_loss", "liger"}, set(proposals))
+        self.assertIn("gradient_checkpointing_kwargs={'use_reentrant': False}",
+                      proposals["hf_checkpoint:GPT2LMHeadModel"]["lines"][0])
+        of_llama = {each["name"] for each in self.record(
+            "hugging_face.py", "loop", flags=["--survey"], name="survey_llama").process["proposals"]}
+        self.assertIn("hf_checkpoint:LlamaForCausalLM", of_llama)
+        self.assertNotIn("checkpoint:LlamaDecoderLayer", of_llama)  # of which a second pass fills the cache once more
         self.assertNotIn("autocast:GPT2LMHeadModel", proposals)  # which Trainer has on, in the model's forward()
         source = (HERE / "programs" / "hugging_face.py").read_text(encoding="utf-8")
-        *written, last = proposals["chunked_loss"]["lines"][-5:]
+        *written, last = proposals["chunked_loss"]["lines"][-8:]
         self.assertIn("\n".join(written).rstrip(), source)
         self.assertTrue(last.startswith("F.cross_entropy = chunked_cross_entropy"), last)
         self.assertTrue(proposals["liger"]["lines"][-1].startswith("torch.nn.functional.cross_entropy = "))
@@ -212,8 +285,11 @@ class RemediesTest(Case):
         """The optimizer of bitsandbytes and the losses of Liger; a simulated GPU launches their kernels."""
         names = {"gpt": ("", "eight_bit:AdamW", "liger", "liger:GPT:head")}
         peaks = self.same_events(names)
-        survey = self.record("remedies.py", "train", "gpt", flags=["--survey"], name="survey")
-        self.assertLessEqual(set(names["gpt"][1:]), {each["name"] for each in survey.process["proposals"]})
+        for model, is_same in (("gpt", True), ("scaled", False)):  # in float16
+            survey = self.record("remedies.py", "train", model, flags=["--survey"], name=f"survey_{model}")
+            proposed = {each["name"]: each for each in survey.process["proposals"]}
+            self.assertLessEqual(set(names["gpt"][1:]), set(proposed))
+            self.assertEqual([proposed[name].get("preserves", False) for name in names["gpt"][2:]], [is_same] * 2)
         self.assertLess(peaks["gpt/liger:GPT:head"], peaks["gpt/liger"])
         self.assertLess(peaks["gpt/liger"], peaks["gpt/"])
 

@@ -55,7 +55,10 @@ class ChunkedCrossEntropy(torch.autograd.Function):
 
 def chunked_cross_entropy(input, target, ignore_index=-100, reduction="mean"):
     loss = ChunkedCrossEntropy.apply(input, target, ignore_index)
-    return loss * (target != ignore_index).sum() if reduction == "sum" else loss
+    if reduction != "sum":
+        return loss
+    count = (target != ignore_index).sum()
+    return (loss * count).where(count > 0, 0)
 
 
 def llama():
@@ -111,7 +114,8 @@ elif kind == "chunked":
     F.cross_entropy = chunked_cross_entropy
     train(gpt2(), gradient_accumulation_steps=2)
 elif kind == "checkpointed":
-    train(gpt2(), gradient_accumulation_steps=2, gradient_checkpointing=True)
+    train(gpt2(), gradient_accumulation_steps=2, gradient_checkpointing=True,
+          gradient_checkpointing_kwargs={"use_reentrant": False})
 elif kind == "llama":
     train(llama(), gradient_checkpointing=True)
 elif kind == "lora":

@@ -2,6 +2,7 @@
 import ast
 import functools
 import inspect
+import types
 
 from memreplay_record.remedies.change import Proposal
 
@@ -9,7 +10,10 @@ NAME = "chunked_loss"
 _IN_LIBRARY = '''\
 def chunked_cross_entropy(input, target, ignore_index=-100, reduction="mean"):
     loss = ChunkedCrossEntropy.apply(input, target, ignore_index)
-    return loss * (target != ignore_index).sum() if reduction == "sum" else loss
+    if reduction != "sum":
+        return loss
+    count = (target != ignore_index).sum()
+    return (loss * count).where(count > 0, 0)
 
 F.cross_entropy = chunked_cross_entropy  # before training, for a library's loss
 '''
@@ -87,7 +91,8 @@ def is_plain_or_sum(input, target, reduction="mean", **others):
 def apply(change, argument):
     torch, meet = change.torch, change.meeting()
     functional = torch.nn.functional
-    made = []
+    made = {"F": types.SimpleNamespace(), "ChunkedCrossEntropy": _make(torch, functional)}
+    exec(_IN_LIBRARY, made)
     cross_entropy = functional.cross_entropy
 
     @functools.wraps(cross_entropy)
@@ -95,10 +100,7 @@ def apply(change, argument):
         if args or not is_plain_or_sum(input, target, **kwargs):
             return cross_entropy(input, target, *args, **kwargs)
         meet()
-        if not made:
-            made.append(_make(torch, functional))
-        ignore_index = kwargs.get("ignore_index", -100)
-        loss = made[0].apply(input, target, ignore_index)
-        return loss * (target != ignore_index).sum() if kwargs.get("reduction") == "sum" else loss
+        given = {name: kwargs[name] for name in ("ignore_index", "reduction") if name in kwargs}
+        return made["chunked_cross_entropy"](input, target, **given)
 
     functional.cross_entropy = chunked

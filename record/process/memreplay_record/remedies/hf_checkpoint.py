@@ -1,8 +1,10 @@
-"""Turns on the checkpointing that models of Transformers and diffusers have."""
+"""Turns on the checkpointing that models of Transformers have."""
 from memreplay_record.remedies import checkpoint
 from memreplay_record.remedies.change import Proposal
 
 NAME = "hf_checkpoint"
+# With reentrance, the default of Transformers, layers behind a frozen embedding (LoRA) get no gradients.
+_HOW = {"use_reentrant": False}
 
 
 def propose(seen):
@@ -11,8 +13,8 @@ def propose(seen):
             share = sum(each.share for each in model.repeated[:1])
             yield Proposal(
                 f"{NAME}:{model.name}", f"{model.name}.gradient_checkpointing_enable()",
-                [f"{model.variable}.gradient_checkpointing_enable()",
-                 "# or TrainingArguments(gradient_checkpointing=True)"],
+                [f"{model.variable}.gradient_checkpointing_enable(gradient_checkpointing_kwargs={_HOW})",
+                 f"# or TrainingArguments(gradient_checkpointing=True, gradient_checkpointing_kwargs={_HOW})"],
                 cost="a second forward pass of each layer", cost_rank=1 + share, place=model.call.place,
                 group="checkpoint", **_preserved(model))
 
@@ -26,13 +28,11 @@ def _preserved(model):
 
 def apply(change, argument):
     meet = change.meeting()
-    enabled = []
 
     def around(forward, module, args, kwargs):
-        if module.training and not enabled:
-            enabled.append(True)
+        if module.training and not module.is_gradient_checkpointing:
             meet()
-            module.gradient_checkpointing_enable()
+            module.gradient_checkpointing_enable(gradient_checkpointing_kwargs=_HOW)
         return forward(module, *args, **kwargs)
 
     change.around_forward(argument, around)

@@ -3,7 +3,7 @@ import ast
 import functools
 import os
 
-from memreplay_record.remedies import micro_batches
+from memreplay_record.remedies import checkpoint, micro_batches
 
 SPLIT = "split"  # the last word of an argument: each rank takes its part of the batch
 
@@ -27,8 +27,8 @@ def lines_before(model):
 
 def can_split(model):
     """Returns whether each rank can take its part of the batch, which the script now gives to one GPU."""
-    return not model.in_job and model.returns_loss and not model.mixes_samples and model.batch >= ranks() and \
-        model.batch % ranks() == 0
+    return not model.in_job and model.returns_loss and not model.mixes_samples and not model.moves and \
+        model.batch >= ranks() and model.batch % ranks() == 0
 
 
 def lines_of_split(model):
@@ -54,10 +54,10 @@ def preserved(model):
     if model.in_job:
         return "the same up to rounding"
     if can_split(model):
-        return "the same up to rounding, if the loss is a mean over samples of equal weight" + \
-            micro_batches.other_numbers(model)
+        return micro_batches.EQUAL_WEIGHTS + micro_batches.other_numbers(model)
     return f"the same as a batch of {ranks()} times as many samples: each rank has a batch of the script's size" + \
-        ("; batch normalisation sees one rank's" if model.mixes_samples else "")
+        ("; batch normalisation sees one rank's" if model.mixes_samples else "") + \
+        (f"; {checkpoint.what_moves(model.moves)} is changed by one rank's" if model.moves else "")
 
 
 def exchanged(size, times=1):

@@ -11,7 +11,13 @@ from memreplay_record.remedies.change import Proposal
 from memreplay_record.remedies.chunked_loss import is_plain_or_sum
 
 NAME = "liger"  # liger, or liger:MODEL:lm_head with the last layer
-_PRESERVES = "the same up to rounding; nothing may read the logits after the loss"
+
+
+def _preserved(seen):
+    if any("float16" in model.dtypes for model in seen.trained()):
+        return {"preserves": False, "preserves_text": "other results in float16: gradients are divided by the number "
+                "of rows before they are scaled, and vanish"}
+    return {"preserves_text": "the same up to rounding; nothing may read the logits after the loss"}
 
 
 def propose(seen):
@@ -26,7 +32,7 @@ def propose(seen):
             NAME, "cross entropy of Liger",
             ["from liger_kernel.transformers.functional import liger_cross_entropy", used],
             cost="nothing", cost_rank=0.42, place=seen.cross_entropy.place, group="chunked_loss",
-            preserves_text=_PRESERVES)
+            **_preserved(seen))
     for model, path, layer, call, has_bias, ignore_index in fused_head.found(seen):
         arguments = ["x.flatten(0, -2)", f"{layer}.weight", "targets.flatten()",
                      *([f"{layer}.bias"] if has_bias else []), f"ignore_index={ignore_index}"]
@@ -35,7 +41,7 @@ def propose(seen):
             ["from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy",
              f"# in place of {layer}(x) and cross_entropy():",
              f"loss = liger_fused_linear_cross_entropy({', '.join(arguments)})"],
-            cost="nothing", cost_rank=0.47, place=call.place, group="chunked_loss", preserves_text=_PRESERVES)
+            cost="nothing", cost_rank=0.47, place=call.place, group="chunked_loss", **_preserved(seen))
 
 
 def _applied(call):

@@ -6,9 +6,11 @@ when its backward pass is over, with the factor by which that multiplied the los
 import ast
 import contextlib
 
+from memreplay_record.remedies import checkpoint
 from memreplay_record.remedies.change import Proposal
 
 NAME = "micro_batches"  # micro_batches:CLASS:PARTS
+EQUAL_WEIGHTS = "the same up to rounding, if the loss is a mean over samples of equal weight, of which none is ignored"
 
 
 def propose(seen):
@@ -19,11 +21,17 @@ def propose(seen):
             yield Proposal(
                 f"{NAME}:{model.name}:{parts}", f"the batch in {parts} micro-batches of {model.batch // parts}",
                 _lines(model, parts), cost=f"{parts} smaller passes in place of one", cost_rank=1.5 + parts / 8,
-                preserves=not model.mixes_samples, place=model.call.place,
-                preserves_text="other statistics of batch normalisation, which sees a part of the batch"
-                if model.mixes_samples
-                else "the same up to rounding, if the loss is a mean over samples of equal weight"
-                + other_numbers(model))
+                place=model.call.place, **_preserved(model))
+
+
+def _preserved(model):
+    if model.mixes_samples:
+        return {"preserves": False,
+                "preserves_text": "other statistics of batch normalisation, which sees a part of the batch"}
+    if model.moves:
+        return {"preserves": False,
+                "preserves_text": f"other results: {checkpoint.what_moves(model.moves)} is changed by each part"}
+    return {"preserves_text": EQUAL_WEIGHTS + other_numbers(model)}
 
 
 def other_numbers(model):
@@ -37,8 +45,9 @@ def _lines(model, parts):
             all(isinstance(a, ast.Name) for a in call.args):
         names = [argument.id for argument in call.args]
         chunks = ", ".join(f"{name}.chunk({parts})" for name in names)
-        return [f"for {', '.join(names)} in zip({chunks}):", f"    {model.call.text}",
-                f"    (loss / {parts}).backward()  # with the script's own scaler"]
+        return [f"batch = len({names[0]})",
+                f"for {', '.join(names)} in zip({chunks}):", f"    {model.call.text}",
+                f"    (loss * (len({names[0]}) / batch)).backward()  # with the script's own scaler"]
     return [f"# {model.call.text or model.variable}: a batch of {model.batch // parts}, "
             f"and gradients of {parts} batches",
             f"# added before each step (gradient_accumulation_steps={parts})"]
@@ -71,7 +80,7 @@ def batch_of(torch, args, kwargs):
 
 
 def part_of(torch, value, parts, number):
-    """Returns one of equal parts of a batch; of anything else all of it."""
+    """Returns one of the parts of a batch, of which the last may be smaller; of anything else all of it."""
     is_split = isinstance(value, torch.Tensor) and value.dim() > 0
     return value.chunk(parts)[number] if is_split else value
 
@@ -80,7 +89,7 @@ def apply(change, argument):
     torch, meet = change.torch, change.meeting()
     name, _, parts = argument.partition(":")
     parts = int(parts or 2)
-    waiting = []  # (module, parts of a batch, factors of the loss, autocast)
+    waiting = []  # (module, parts of a batch and their shares of it, factors of the loss, autocast)
     inside = []
 
     def around(forward, module, args, kwargs):
@@ -88,13 +97,15 @@ def apply(change, argument):
         if inside or not module.training or not torch.is_grad_enabled() or batch < parts:
             return forward(module, *args, **kwargs)
         meet()
+        shares = [len(part) / batch for part in torch.arange(batch, device="cpu").chunk(parts)]
         pieces = [([part_of(torch, value, parts, i) for value in args],
-                   {key: part_of(torch, value, parts, i) for key, value in kwargs.items()}) for i in range(parts)]
+                   {key: part_of(torch, value, parts, i) for key, value in kwargs.items()}, share)
+                  for i, share in enumerate(shares)]
         output = forward(module, *pieces[0][0], **pieces[0][1])
         found = find_loss(torch, output)
         if found is None:
             raise RuntimeError(f"{name} returns no loss, so its batch cannot be split")
-        loss, factors = found[1] / parts, []
+        loss, factors = found[1] * shares[0], []
         loss.register_hook(factors.append)
         autocast = torch.autocast("cuda", dtype=torch.get_autocast_gpu_dtype()) if torch.is_autocast_enabled() else None
         waiting.append((module, pieces[1:], factors, autocast))
@@ -107,9 +118,9 @@ def apply(change, argument):
         while waiting and not inside:
             module, pieces, factors, autocast = waiting.pop()
             inside.append(module)
-            for piece_args, piece_kwargs in pieces if factors else ():
+            for piece_args, piece_kwargs, share in pieces if factors else ():
                 with autocast or contextlib.nullcontext():
-                    loss = find_loss(torch, module(*piece_args, **piece_kwargs))[1] / parts
+                    loss = find_loss(torch, module(*piece_args, **piece_kwargs))[1] * share
                 run_backward(loss, factors[0])
             inside.pop()
 

@@ -13,7 +13,16 @@ def propose(seen):
                 f"{NAME}:{model.name}", f"torch.no_grad() where {model.name} is evaluated",
                 ["with torch.no_grad():", f"    {text}"],
                 cost="nothing; it is faster", cost_rank=0.02, place=call.place,
-                preserves_text="the same outputs")
+                preserves_text=_outputs(model))
+
+
+def _outputs(model):
+    text = "the same outputs"
+    if model.has_fast_path:
+        text += " up to rounding, but zeros where nn.TransformerEncoder is told of padding"
+    if model.autocast:
+        text += "; not inside an autocast that also trains, which before 2.11 may keep the weights that it casts here"
+    return text
 
 
 def apply(change, argument):

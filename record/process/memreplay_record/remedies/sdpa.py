@@ -167,8 +167,7 @@ class _Match:
     def _scores(self, node):
         name, arguments = _called(node)
         if name.rpartition(".")[2] == "masked_fill" and len(arguments) == 2:
-            value = ast.unparse(arguments[1])
-            if not ("-" in value and ("inf" in value or "1e" in value.lower()) or value.endswith(".min")):
+            if not _hides(arguments[1]):
                 return False
             self.is_masked = True
             node = self._resolve(node.func.value)
@@ -184,6 +183,15 @@ class _Match:
             return False
         self._query, self._key = product[0], product[1].func.value
         return True
+
+
+def _hides(node):
+    """Returns whether softmax makes zeros of scores with this value."""
+    text = ast.unparse(node)
+    try:
+        return ast.literal_eval(node) <= -1e4
+    except (ValueError, TypeError):
+        return "-" in text and "inf" in text or text.endswith(".min")
 
 
 def _called(node):

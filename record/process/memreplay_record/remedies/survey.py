@@ -151,11 +151,12 @@ class Model:
         self.last_logits = None  # (the Call, its line with an argument): the model makes no logits that nothing reads
         self.differentiated_in_evaluation = False
         self.autocast = False
+        self.fills_cache = False  # whether its forward() fills a cache of keys and values of Transformers in training
         parameters = notes.parameters_of(module)
         modules = [each for _, each in notes.modules_of(module)]
         self.parameter_bytes = sum(p.numel() * p.element_size() for p in parameters)
         self.trained_bytes = sum(p.numel() * p.element_size() for p in parameters if p.requires_grad)
-        self.dtypes = {str(p.dtype).removeprefix("torch.") for p in parameters}
+        self.dtypes = {str(p.dtype).removeprefix("torch.") for p in parameters}  # and that of autocast
         self.can_checkpoint_itself = callable(getattr(self.cls, "gradient_checkpointing_enable", None)) and \
             fields_of(module).get("supports_gradient_checkpointing",
                                   getattr(self.cls, "supports_gradient_checkpointing", False))
@@ -178,10 +179,18 @@ class Model:
         self.moves = set()  # names of classes whose forward() changes buffers, except running statistics
         self.draws = False  # whether its forward() draws random numbers
         self.mixes_samples = any(issubclass(type(m), torch.nn.modules.batchnorm._BatchNorm) for m in modules)
+        # Whether it has layers that compute in another way where there are no gradients.
+        self.has_fast_path = any(issubclass(type(m), (torch.nn.TransformerEncoderLayer, torch.nn.MultiheadAttention))
+                                 for m in modules)
 
     @property
     def name(self):
         return name_of(self.cls)
+
+    def see_autocast(self, torch):
+        if torch.is_autocast_enabled():
+            self.autocast = True
+            self.dtypes.add(str(torch.get_autocast_gpu_dtype()).removeprefix("torch."))
 
 
 def _replicated(torch, module):
@@ -367,8 +376,8 @@ class SurveyingNotes(notes.Notes):
             with self.torch._C.DisableTorchFunction():
                 model = self.seen.models.get(class_of(_replicated(self.torch, self._open[0].module))) \
                     if self._open else None
-                if model is not None and self.torch.is_autocast_enabled():
-                    model.autocast = True  # inside its forward()
+                if model is not None:
+                    model.see_autocast(self.torch)  # inside its forward()
                 if not args and issubclass(type(input), self.torch.Tensor) and \
                         fused_head.is_plain(input, target, **kwargs):
                     self._see_head(input, kwargs.get("ignore_index", -100))
@@ -439,6 +448,8 @@ class SurveyingNotes(notes.Notes):
                         model.moves, model.draws = self._before.moved(), self._before.has_drawn(torch)
                     model.batch = micro_batches.batch_of(torch, args, _keywords_of(module))
                     model.returns_loss = micro_batches.find_loss(torch, output) is not None
+                    cache = dict.get(output, "past_key_values") if issubclass(type(output), dict) else None
+                    model.fills_cache = cache is not None and not issubclass(type(cache), tuple)
             self._see_output(model, module, args, output)
 
     def _see_output(self, model, module, args, output):
@@ -469,7 +480,7 @@ class SurveyingNotes(notes.Notes):
                 self.seen.classes.update(name_of(class_of(each)) for _, each in notes.modules_of(module))
             graded = torch.is_grad_enabled() and \
                 any(p.requires_grad for p in notes.parameters_of(module))
-            model.autocast = model.autocast or torch.is_autocast_enabled()
+            model.see_autocast(torch)
             if module.training and graded:
                 if not model.trained:  # the line to change is that of the training
                     model.call, model.variable = call_of(frame), _name_of(module, frame)
