@@ -5,13 +5,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
-TOOLS = pathlib.Path(__file__).resolve().parents[2] / "third_party" / "python"
-sys.path.append(str(TOOLS))
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+TOOLS = TESTS.parent / "third_party" / "python"
+sys.path += [str(TOOLS), str(TESTS)]
 import cache  # noqa: E402
 import environment  # noqa: E402
+from waiting import wait_until  # noqa: E402
 
 # Makes a folder of three files, slowly; writes down that it began, and prints what it finds in the end.
 MAKER = """
@@ -49,6 +50,11 @@ class CacheTest(unittest.TestCase):
     def began(self):
         return (self.home / "began").read_text().split() if (self.home / "began").exists() else []
 
+    def at_the_lock(self):
+        """Returns how many processes hold the thing's lock or wait for it."""
+        inode = (self.home / "locks" / "place+thing").stat().st_ino
+        return pathlib.Path("/proc/locks").read_text().count(f":{inode} ")
+
     def test_several_at_once(self):
         makers = [self.maker("0.2") for _ in range(8)]
         self.assertEqual([maker.communicate() for maker in makers], [(WHOLE, "")] * 8)
@@ -58,10 +64,9 @@ class CacheTest(unittest.TestCase):
     def test_a_maker_that_is_killed(self):
         """Another maker that waits makes all of it; nothing of the first is left."""
         first = self.maker("30")
-        while not self.began():
-            time.sleep(0.01)
+        wait_until(self.began)
         others = [self.maker("0.1") for _ in range(3)]
-        time.sleep(0.5)
+        wait_until(lambda: self.at_the_lock() == 4)
         self.assertEqual(len(self.began()), 1)
         first.send_signal(signal.SIGKILL)
         first.communicate()

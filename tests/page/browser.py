@@ -6,7 +6,7 @@ failures.
 
 import json
 import pathlib
-import time
+import sys
 import unittest
 
 from selenium import webdriver
@@ -16,6 +16,9 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 
 HERE = pathlib.Path(__file__).absolute().parent
+sys.path.append(str(HERE.parent))
+from waiting import wait_until  # noqa: E402
+
 FIGURES = ["reserved", "active", "allocated", "requested"]
 
 
@@ -70,13 +73,9 @@ class PageTest(unittest.TestCase):
 
     def wait_until_drawn(self):
         """Waits until the first device's run is unpacked and its charts stand."""
-        for _ in range(600):
-            if self.driver.execute_script("""
-                    const host = document.querySelector("section.device");
-                    return !host || host.dataset.ready === "true";"""):
-                return
-            time.sleep(0.05)
-        self.fail("the page does not get ready")
+        wait_until(lambda: self.driver.execute_script("""
+            const host = document.querySelector("section.device");
+            return !host || host.dataset.ready === "true";"""))
 
     def find(self, selector):
         return self.driver.find_element(By.CSS_SELECTOR, selector)
@@ -97,7 +96,7 @@ class PageTest(unittest.TestCase):
         return position, series
 
     def settle(self):
-        """Waits until what was requested is drawn."""
+        """Waits until what was requested is drawn, and for what comes 60 ms after the last change (listenAtRest)."""
         self.driver.execute_async_script("""
             const done = arguments[0];
             const {chart} = document.querySelector("section.device").workbench;

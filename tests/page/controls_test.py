@@ -133,7 +133,7 @@ _USE = """
         }
       }
       what = "the end";
-      await new Promise((done) => setTimeout(done, 400));
+      await new Promise((done) => setTimeout(done, 400));  // for errors of what is done later, which nothing announces
       return [steps.length, wrong];
     };"""
 

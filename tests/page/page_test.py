@@ -2,7 +2,7 @@
 
 import re
 
-from browser import FIGURES, PageTest, format_size, page
+from browser import FIGURES, PageTest, format_size, page, wait_until
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -148,9 +148,8 @@ class DrawingTest(PageTest):
         self.assertIsNotNone(self.find(".chart .outline").get_attribute("d"))
         self.assertIsNotNone(self.find(".map-outline .outline").get_attribute("d"))
         # A view can be sent to somebody.
-        self.driver.execute_async_script("setTimeout(arguments[0], 400)")
+        wait_until(lambda: f"block={block}" in self.driver.current_url)
         address = self.driver.current_url
-        self.assertIn(f"block={block}", address)
         self.driver.get("about:blank")
         self.driver.get(address)
         self.wait_until_drawn()
@@ -200,9 +199,8 @@ class DrawingTest(PageTest):
                                ("view.show(run.last * 0.3, run.last * 0.6);", "In this part"),
                                ("view.set({mark: 40}); view.moveTo(400);", "From mark to cursor")):
             self.run_script(script)
-            self.driver.execute_async_script("setTimeout(arguments[0], 300)")
+            wait_until(lambda begins=begins: begins in self.find(".statistics").text)
             text = self.find(".statistics").text
-            self.assertIn(begins, text)
             allocations, size, active = self.run_script("""
                 const [from, to] = document.querySelector(".statistics").dataset.range.split("-").map(Number);
                 let count = 0, bytes = 0, active = 0;
@@ -328,9 +326,8 @@ class DrawingTest(PageTest):
         self.assertEqual([link.text for link in links], names)
         self.assertEqual([link.get_attribute("data-section") for link in links], ["1", "0"])
         links[1].click()
-        self.driver.execute_async_script("setTimeout(arguments[0], 1500)")
-        self.assertLess(abs(sections[1].rect["y"] - self.driver.execute_script("return scrollY")), 900)
-        self.assertEqual(sections[1].get_attribute("data-ready"), "true")
+        wait_until(lambda: abs(sections[1].rect["y"] - self.driver.execute_script("return scrollY")) < 900)
+        wait_until(lambda: sections[1].get_attribute("data-ready") == "true")
         ooms, peak = self.driver.execute_script("""
             return Array.from(document.querySelectorAll("section.device"), (section, i) => {
               const {chart, run} = section.workbench;
@@ -440,8 +437,7 @@ class DrawingTest(PageTest):
         self.driver.execute_cdp_cmd("Browser.grantPermissions", {
             "permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]})
         copy.click()
-        self.driver.execute_async_script("setTimeout(arguments[0], 200)")
-        self.assertEqual(copy.text, "copied")
+        wait_until(lambda: copy.text == "copied")
         copied = self.driver.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
         self.assertIn(best["conf"], copied)
         others = device["page"]["others"]

@@ -1,5 +1,6 @@
 """Compares memreplay.load() and its answers with the binary's own JSON."""
 
+import contextlib
 import doctest
 import html
 import importlib.util
@@ -12,7 +13,6 @@ import select
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from unittest import mock
 
@@ -21,6 +21,9 @@ from memreplay import _advise, _answer, _load, report_types
 from memreplay._message import Message
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
+from waiting import wait_until  # noqa: E402
+
 SERVING = str(ROOT / "tests/data/serving.jsonl")
 SNAPSHOTS = ROOT / "tests/data/snapshots/torch-2.15"
 TRAINING = str(SNAPSHOTS / "training.pickle")
@@ -87,13 +90,12 @@ class Sources(unittest.TestCase):
                 [sys.executable, "-c", "import memreplay, sys; memreplay.load(sys.argv[1]).inspect()", pipe])
             self.addCleanup(caller.wait)
             self.addCleanup(caller.kill)
-            writer, end = None, time.monotonic() + 60
-            while writer is None and time.monotonic() < end:
-                try:
-                    writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-                except OSError:  # the binary does not read yet
-                    time.sleep(0.05)
-            self.assertIsNotNone(writer)
+
+            def opened():
+                with contextlib.suppress(OSError):  # the binary does not read yet
+                    return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+
+            writer = wait_until(opened)
             self.addCleanup(os.close, writer)  # the binary waits for what is written
             caller.kill()
             caller.wait()

@@ -28,6 +28,9 @@ import memreplay
 from memreplay import _fleet_tables, _fleet_task, _program, fleet as _fleet
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))
+from waiting import wait_until  # noqa: E402
+
 SNAPSHOTS = ROOT / "tests/data/snapshots"
 TABLES = ("devices", "settings", "stacks", "jobs")
 
@@ -547,15 +550,10 @@ class Ray(Case):
                 os.kill(pid, signal.SIGKILL)
         return ours
 
-    def alive(self, wait_for):
-        """Returns how many nodes there are; their head notices a loss by and by."""
+    def wait_for_nodes(self, count):
+        """Their head notices a loss by and by."""
         import ray
-        for _ in range(120):
-            nodes = sum(node["Alive"] for node in ray.nodes())
-            if nodes == wait_for:
-                break
-            time.sleep(0.5)
-        return nodes
+        wait_until(lambda: sum(node["Alive"] for node in ray.nodes()) == count)
 
     def parts(self, out):
         folder = self.folder / out / "parts"
@@ -571,10 +569,7 @@ class Ray(Case):
         self.addCleanup(driver.stdout.close)
         self.addCleanup(driver.wait)
         self.addCleanup(driver.kill)
-        for _ in range(3000):
-            if len(self.parts(out)) >= had + until or driver.poll() is not None:
-                break
-            time.sleep(0.02)
+        wait_until(lambda: len(self.parts(out)) >= had + until or driver.poll() is not None)
         self.assertIsNone(driver.poll(), "it ended before it could be disturbed")
         return driver
 
@@ -611,7 +606,7 @@ class Ray(Case):
             status, printed = self.fleet(*self.engine, out="ray")
             import ray
             self.assertEqual(ray.cluster_resources()["CPU"], 2)
-            self.assertEqual(self.alive(wait_for=2), 2)
+            self.wait_for_nodes(2)
             self.assertTrue(once.exists(), "no worker was killed")
             self.assertEqual(status, 1)
             self.assertIn("6 files in 2 jobs, 2 failed", printed)
@@ -639,7 +634,7 @@ class Ray(Case):
             printed = driver.communicate(timeout=200)[0]
             self.assertIn("6 files in 2 jobs, 1 failed", printed)
             self.assertIn(f"; {len(self.parts('again')) - len(there)} questions answered", printed)
-            self.assertEqual(self.alive(wait_for=1), 1)
+            self.wait_for_nodes(1)
             self.assert_as_local("again")
 
 

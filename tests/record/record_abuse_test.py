@@ -6,6 +6,7 @@ behind. Scripts that fork keep the parent's recording.
 import json
 import os
 import pathlib
+import re
 import shlex
 import signal
 import stat
@@ -16,6 +17,9 @@ import time
 import unittest.mock
 
 from recorded import HERE, Case, Recorded, Setting, main
+
+sys.path.append(str(HERE.parent))
+from waiting import wait_until
 
 USES = "import torch\nkept = torch.empty(1 << 20, device='cuda')\n"  # 4 MiB
 
@@ -265,7 +269,7 @@ class RecordAbuseTest(Case):
             subprocess.Popen([sys.executable, {worker!r}])
             time.sleep(600)""")
         os.killpg(child.pid, signal.SIGTERM)
-        time.sleep(0.2)
+        wait_until(lambda: not self.has_signal("ShdPnd", child.pid, signal.SIGTERM))
         child.send_signal(signal.SIGTERM)
         answer, output = child.communicate(timeout=60)
         self.assertEqual(child.returncode, 143, output)
@@ -283,13 +287,19 @@ class RecordAbuseTest(Case):
         self.assertEqual((len(answer["processes"]), answer["stopped_by"], answer["faults"]), (1, "SIGHUP", []))
         os.unlink(os.path.join(self.folder, "snapshot.pickle"))
         child = self.start(body, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        for process in self.running():
+            self.assertTrue(self.has_signal("SigIgn", process, signal.SIGHUP))
         os.killpg(child.pid, signal.SIGHUP)
-        time.sleep(1)
-        self.assertIsNone(child.poll())
         child.send_signal(signal.SIGTERM)
         answer, output = child.communicate(timeout=60)
-        self.assertEqual((child.returncode, json.loads(answer)["stopped_by"]), (143, "SIGTERM"), output)
+        answer = json.loads(answer)
+        self.assertEqual((child.returncode, answer["stopped_by"], answer["faults"]), (143, "SIGTERM", []), output)
         self.assertEqual(self.left(), ["snapshot.pickle"])
+
+    def has_signal(self, kind, process, number):
+        """Returns whether a signal is in one of the kernel's sets for a process."""
+        status = pathlib.Path(f"/proc/{process}/status").read_text()
+        return int(re.search(rf"^{kind}:\s*(\w+)", status, re.MULTILINE)[1], 16) >> (number - 1) & 1
 
     def running(self):
         """Returns the processes whose command line names this test's folder."""
@@ -304,10 +314,7 @@ class RecordAbuseTest(Case):
 
     def ends(self):
         """Expects that nothing runs any more, after a moment."""
-        until = time.monotonic() + 20
-        while self.running() and time.monotonic() < until:
-            time.sleep(0.1)
-        self.assertEqual(self.running(), [])
+        wait_until(lambda: not self.running())
 
     def test_command_is_killed(self):
         child = self.start("import sys, time\nprint('ready', file=sys.stderr, flush=True)\ntime.sleep(600)")
@@ -345,12 +352,10 @@ class RecordAbuseTest(Case):
                 child = subprocess.Popen([Setting.memreplay, *words], cwd=self.folder, env=environment,
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                          start_new_session=True)
-                until = time.monotonic() + 120
-                while not list(pathlib.Path(self.folder).glob("*.started")) and time.monotonic() < until:
-                    time.sleep(0.1)
+                wait_until(lambda: list(pathlib.Path(self.folder).glob("*.started")))
                 child.send_signal(number)
                 if again:
-                    time.sleep(2)
+                    time.sleep(2)  # only a signal that comes a second later is another one
                     self.assertIsNone(child.poll())
                     child.send_signal(again)
                 _, output = child.communicate(timeout=60)
@@ -378,18 +383,18 @@ class RecordAbuseTest(Case):
                 time.sleep(600)""")
         environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder, "cache")}
         flags = ["--json", "--card", "rtx-4090", "--python", Setting.python, "--jobs", "2"]
-        for words, number in ((["fit", "script", "--n=?"], signal.SIGINT), (["fit", "script", "--n=?"], signal.SIGTERM),
-                              (["sweep", "script", "--n=2,3,9"], signal.SIGTERM),
-                              (["advise", "--try", "foreach:AdamW"], signal.SIGINT)):
+        kept = pathlib.Path(self.folder) / "cache/memreplay/runs"  # of the runs that ended
+        for words, number, ended in ((["fit", "script", "--n=?"], signal.SIGINT, 2),
+                                     (["fit", "script", "--n=?"], signal.SIGTERM, 2),
+                                     (["sweep", "script", "--n=2,3,9"], signal.SIGTERM, 4),
+                                     (["advise", "--try", "foreach:AdamW"], signal.SIGINT, 5)):
             with self.subTest(words=words[:2], number=number):
                 child = subprocess.Popen([Setting.memreplay, *words, *flags, script], cwd=self.folder, env=environment,
                                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                          start_new_session=True)
                 started = pathlib.Path(self.folder) / "endless.started"
-                until = time.monotonic() + 240
-                while not started.exists() and time.monotonic() < until:
-                    time.sleep(0.1)
-                time.sleep(10)  # those that were started with it end
+                wait_until(started.exists, 240)
+                wait_until(lambda ended=ended: len(list(kept.glob("?" * 16))) == ended, 240)
                 child.send_signal(number)
                 output, error = child.communicate(timeout=60)
                 self.assertEqual(child.returncode, 128 + number, error)
@@ -446,7 +451,7 @@ class RecordAbuseTest(Case):
             print("ready", file=sys.stderr, flush=True)
             time.sleep(600)""")
         child.send_signal(signal.SIGTERM)
-        time.sleep(2)
+        time.sleep(2)  # only a signal that comes a second later is another one
         self.assertIsNone(child.poll())
         child.send_signal(signal.SIGTERM)
         answer, output = child.communicate(timeout=60)
