@@ -10,7 +10,6 @@
 #include "cli/flags/flags.h"
 #include "cli/io/guards.h"
 #include "cli/io/output.h"
-#include "report/words/text.h"
 #include "report/words/version.h"
 #include "trace/value/strings.h"
 
@@ -30,11 +29,10 @@ absl::Status CheckForm(const Command& command, absl::Span<const std::string> arg
   for (const Command& row : Commands()) {
     if (row.is_form_of(command)) words.push_back(row.name.substr(command.name.size() + 1));
   }
-  const std::string_view nearest = NearestWord(args[0], words);
-  if (nearest.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("there is neither a file nor a form ", command.name, " ",
-                                           args[0], "; did you mean ", command.name, " ", nearest,
-                                           "?"));
+  const std::string hint = DidYouMean(args[0], words, StrCat(command.name, " "));
+  if (hint.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("there is neither a file nor a form ", command.name, " ", args[0], hint));
 }
 
 absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
@@ -64,11 +62,9 @@ absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
   if (command == nullptr) {
     std::vector<std::string_view> names;
     for (const Command& row : Commands()) names.push_back(row.name);
-    const std::string_view nearest = NearestWord(args[0], names);
     return absl::InvalidArgumentError(
         StrCat("unknown command ", args[0],
-               nearest.empty() ? std::string("; memreplay --help lists commands and flags")
-                               : StrCat("; did you mean ", nearest, "?")));
+               DidYouMean(args[0], names, "", "; memreplay --help lists commands and flags")));
   }
   args.erase(args.begin(), args.begin() + (command->is_form() ? 2 : 1));
   if (const absl::Status known = CheckForm(*command, args); !known.ok()) return known;

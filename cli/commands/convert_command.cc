@@ -13,7 +13,6 @@
 #include "report/run/run_log.h"
 #include "report/run/series.h"
 #include "report/words/sizes.h"
-#include "report/words/text.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/study/what_if.h"
@@ -113,10 +112,8 @@ absl::StatusOr<const TraceFormat*> ChooseFormat(const std::string& to, const std
         StrCat("convert: the extension of ", out,
                " is not that of a known format; give --to, one of: ", JoinedNames()));
   }
-  const std::string_view nearest = NearestWord(to, FormatNames());
-  return absl::InvalidArgumentError(
-      StrCat("convert: --to: expected one of ", JoinedNames(), "; found '", to, "'",
-             nearest.empty() ? std::string() : StrCat("; did you mean ", nearest, "?")));
+  return absl::InvalidArgumentError(StrCat("convert: --to: expected one of ", JoinedNames(),
+                                           "; found '", to, "'", DidYouMean(to, FormatNames())));
 }
 
 // Replays the file as `report` does.

@@ -12,6 +12,13 @@
 #include "trace/value/strings.h"
 
 namespace memreplay {
+std::string DidYouMean(std::string_view word, absl::Span<const std::string_view> candidates,
+                       std::string_view prefix, std::string_view otherwise) {
+  const std::string_view nearest = NearestWord(word, candidates);
+  if (nearest.empty()) return std::string(otherwise);
+  return StrCat("; did you mean ", prefix, nearest, "?");
+}
+
 bool AsksForHelp(absl::Span<const std::string> args) {
   return std::any_of(args.begin(), std::find(args.begin(), args.end(), "--"),
                      [](const std::string& word) { return word == "--help" || word == "-h"; });
@@ -129,24 +136,21 @@ const FlagSet::Flag* FlagSet::Find(std::string_view name) const {
   return name == memory_limit_.name ? &memory_limit_ : nullptr;
 }
 
-std::string_view FlagSet::Nearest(std::string_view name) const {
+std::vector<std::string_view> FlagSet::Names() const {
   std::vector<std::string_view> names = {"help", memory_limit_.name};
   for (const Flag& flag : flags_) names.push_back(flag.name);
-  return NearestWord(name, names);
+  return names;
 }
 
 bool FlagSet::Resembles(std::string_view name) const {
   constexpr size_t kShort = 3;  // letters, which are close to too much
-  if (name.size() <= kShort || name.find('_') != name.npos) return Nearest(name) == name;
-  return !Nearest(name).empty();
+  const std::string_view nearest = NearestWord(name, Names());
+  return name.size() <= kShort || name.find('_') != name.npos ? nearest == name : !nearest.empty();
 }
 
 absl::Status FlagSet::UnknownFlag(std::string_view name) const {
-  const std::string_view nearest = Nearest(name);
-  return absl::InvalidArgumentError(StrCat("unknown flag --", name,
-                                           nearest.empty()
-                                               ? std::string("; --help lists the flags")
-                                               : StrCat("; did you mean --", nearest, "?")));
+  return absl::InvalidArgumentError(
+      StrCat("unknown flag --", name, DidYouMean(name, Names(), "--", "; --help lists the flags")));
 }
 
 size_t FlagSet::EndOfLeading(absl::Span<const std::string> args) const {

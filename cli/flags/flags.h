@@ -96,7 +96,7 @@ class FlagSet {
            std::function<absl::Status(std::string_view)> set);
   const Flag* Find(std::string_view name) const;
   Flag* Find(std::string_view name) { return const_cast<Flag*>(std::as_const(*this).Find(name)); }
-  std::string_view Nearest(std::string_view name) const;
+  std::vector<std::string_view> Names() const;
   absl::Status UnknownFlag(std::string_view name) const;
 
   std::string usage_;
@@ -106,6 +106,11 @@ class FlagSet {
   std::function<absl::StatusOr<bool>(std::string_view, std::string_view)> take_other_;
   bool help_requested_ = false;
 };
+
+// Returns "; did you mean --json?" of the candidate nearest to a word, with `prefix` in front of
+// it, or `otherwise` if none is near.
+std::string DidYouMean(std::string_view word, absl::Span<const std::string_view> candidates,
+                       std::string_view prefix = "", std::string_view otherwise = "");
 
 }  // namespace memreplay
 

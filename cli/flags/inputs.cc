@@ -7,7 +7,6 @@
 
 #include "cli/flags/flags.h"
 #include "cli/io/read_text.h"
-#include "report/words/text.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/formats/open_trace.h"
 #include "trace/program/program_reader.h"
@@ -26,10 +25,9 @@ constexpr uint64_t kMaxConfigBytes = uint64_t{1} << 20;
 absl::Status CheckName(const std::string& name) {
   std::vector<std::string_view> models;
   for (const synth::ModelKind& model : synth::ModelKinds()) models.push_back(model.name);
-  const std::string_view nearest = NearestWord(name, models);
-  if (nearest.empty() || access(name.c_str(), F_OK) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat("there is neither a file nor a model ", name, "; did you mean ", nearest, "?"));
+  const std::string hint = DidYouMean(name, models);
+  if (hint.empty() || access(name.c_str(), F_OK) == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(StrCat("there is neither a file nor a model ", name, hint));
 }
 
 }  // namespace
@@ -127,11 +125,9 @@ absl::StatusOr<Inputs> Inputs::Split(absl::Span<const std::string> args, const F
     } else if (const std::string_view hint = model.hint(key); !hint.empty()) {
       return absl::InvalidArgumentError(StrCat(model.name, " has no key ", key, ": ", hint));
     } else if (key.find('_') != std::string::npos) {  // flags of commands have dashes
-      const std::string_view nearest = NearestWord(key, names);
-      return absl::InvalidArgumentError(
-          StrCat(model.name, " has no key ", key,
-                 nearest.empty() ? std::string() : StrCat("; did you mean ", nearest, "?"),
-                 "; memreplay synth ", model.name, " --help lists them"));
+      return absl::InvalidArgumentError(StrCat(model.name, " has no key ", key,
+                                               DidYouMean(key, names), "; memreplay synth ",
+                                               model.name, " --help lists them"));
     } else {
       inputs.args_.push_back(word);
     }

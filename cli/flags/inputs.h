@@ -39,10 +39,9 @@ absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file, const Setti
 class Inputs {
  public:
   // Reads a command line. If its first word that is no flag is the name of a model, the model's
-  // keys
-  // (--KEY=VALUE, --KEY VALUE) are taken out, else --set NAME=VALUE. Errors: InvalidArgument for a
-  // key that people expect but that does not exist (with what to do instead), a misspelt key, a key
-  // without a value.
+  // keys (--KEY=VALUE, --KEY VALUE) are taken out, else --set NAME=VALUE. Errors: InvalidArgument
+  // for a key that people expect but that does not exist (with what to do instead), a misspelt key,
+  // a key without a value.
   static absl::StatusOr<Inputs> Split(absl::Span<const std::string> args, const FlagSet& flags);
 
   // Returns the words left for the command's own flags.

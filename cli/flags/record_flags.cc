@@ -13,7 +13,6 @@
 #include "record/card/options.h"
 #include "record/unpack.h"
 #include "report/words/sizes.h"
-#include "report/words/text.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -147,13 +146,11 @@ absl::Status CheckRemedies(std::string_view flag, const std::vector<std::string>
   for (const std::string& name : names) {
     const std::string_view kind = std::string_view(name).substr(0, name.find(':'));
     if (std::find(known.begin(), known.end(), kind) != known.end()) continue;
-    const std::string_view nearest = NearestWord(kind, known);
-    return absl::InvalidArgumentError(StrCat(
-        flag, ": there is no change ", kind,
-        nearest.empty()
-            ? StrCat("; there are ",
-                     absl::StrJoin(std::vector<std::string>(known.begin(), known.end()), ", "))
-            : StrCat("; did you mean ", nearest, "?")));
+    const std::string all =
+        absl::StrJoin(std::vector<std::string>(known.begin(), known.end()), ", ");
+    return absl::InvalidArgumentError(
+        StrCat(flag, ": there is no change ", kind,
+               DidYouMean(kind, known, "", StrCat("; there are ", all))));
   }
   return absl::OkStatus();
 }
