@@ -22,6 +22,7 @@ from memreplay import report_types as types
 from memreplay._message import Message
 from memreplay._output import check, written
 from memreplay._program import Error, needed
+from memreplay._words import category_noun, size_text
 
 if TYPE_CHECKING:
     import pandas
@@ -165,43 +166,32 @@ def _lines(devices: List[types.DeviceReport]) -> Columns:
     return _columns(_row(device, line) for device in devices if device.categories for line in device.categories.lines)
 
 
-def _size(size: int) -> str:
-    """Writes a size as memreplay does: "6.56 GiB"."""
-    found, unit = float(size), "B"
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if abs(found) < 1024 or unit == "TiB":
-            break
-        found /= 1024
-    digits = 0 if unit == "B" or abs(found) >= 100 else 1 if abs(found) >= 10 else 2
-    return f"{found:.{digits}f} {unit}"
-
-
 _SHOWN = 10  # rows of a printed table
 
 
 def _best_settings(device: types.DeviceReport) -> Columns:
     rows = device.sweep.rows[:_SHOWN] if device.sweep else []
     return _columns({"settings": (row.conf or "default settings") + (" (current)" if row.is_current else ""),
-                     "peak reserved": _size(row.peak_reserved_bytes), "out of memory": row.ooms,
+                     "peak reserved": size_text(row.peak_reserved_bytes), "out of memory": row.ooms,
                      "retries": row.alloc_retries} for row in rows if not row.refused)
 
 
 def _smallest_devices(device: types.DeviceReport) -> Columns:
     rows = device.fits.rows[:_SHOWN] if device.fits else []
     return _columns({"settings": row.conf or "default settings",
-                     "safe from": _size(row.safe_bytes) if row.safe_bytes else "none"}
+                     "safe from": size_text(row.safe_bytes) if row.safe_bytes else "none"}
                     for row in rows if not row.refused)
 
 
 def _holders(device: types.DeviceReport) -> Columns:
     found = device.categories.bytes_by_category if device.categories else {}
-    return _columns({"category": category, "live": _size(size)}
+    return _columns({"category": category_noun(category), "live": size_text(size)}
                     for category, size in sorted(found.items(), key=lambda item: -item[1]))
 
 
 def _best_changes(advice: Optional[types.Advice]) -> Columns:
     rows = [row for row in advice.rows if not row.error][:_SHOWN] if advice else []
-    return _columns({"change": row.change, "needs": _size(row.smallest_bytes),
+    return _columns({"change": row.change, "needs": size_text(row.smallest_bytes),
                      "fits": "yes" if row.fits else "unknown" if row.survives else "no",
                      "results": "same" if row.preserves else "CHANGED", "cost": row.cost} for row in rows)
 

@@ -9,6 +9,7 @@ from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from memreplay import report_types as types
 from memreplay._fleet_task import STACK, SWEEP, Row, compare, is_like
+from memreplay._words import size_text
 
 _HEAD = ["job:string", "rank:int32", "file:string", "device:int32"]
 _COLUMNS: Dict[str, List[str]] = {
@@ -184,25 +185,21 @@ class Tables:
     def headlines(self) -> List[str]:
         """Summarizes what is saved over all devices; `told` has a line for each of the first jobs."""
         share = self.saved / self.reserved if self.reserved else 0.0
-        return [f"the best common settings of each job would save {_size(self.saved)} of {_size(self.reserved)} "
-                f"reserved over all devices ({share:.1%})"]
-
-
-def _size(size: int) -> str:
-    return f"{size / 2**30:.2f} GiB" if abs(size) >= 2**30 else f"{size / 2**20:.1f} MiB"
+        return [f"the best common settings of each job would save {size_text(self.saved)} of "
+                f"{size_text(self.reserved)} reserved over all devices ({share:.1%})"]
 
 
 def _peak(device: Row, of: str) -> str:
     known = "" if device["events"] else "at least "  # only the final state is in the file
-    return known + _size(device[of])
+    return known + size_text(device[of])
 
 
 def _job_line(row: Row) -> str:
     if not row["devices"]:
         return f"{row['job']}: failed"
-    line = f"{row['job']}: {_size(row['peak_reserved_bytes'])} on the worst device"
+    line = f"{row['job']}: {size_text(row['peak_reserved_bytes'])} on the worst device"
     if row["saves_bytes"] or row["ooms"] > row["best_ooms"]:
-        line += f", {_size(row['best_peak_reserved_bytes'])} with {row['best_conf'] or 'the defaults'}"
+        line += f", {size_text(row['best_peak_reserved_bytes'])} with {row['best_conf'] or 'the defaults'}"
     if row["ooms"]:
         line += f"; OUT OF MEMORY {row['ooms']} time{'s' * (row['ooms'] != 1)}, {row['best_ooms']} with the best " \
                 "settings"
@@ -228,8 +225,8 @@ def _job_html(job: _Job, told: Row) -> str:
                      f"{', out of memory' * (worst['ooms'] > 0)}.")
     if job.together.rows:
         lines.append(f" Best for all at once: <code>{html.escape(best.conf or 'the defaults')}</code>, "
-                     f"{_size(told['best_peak_reserved_bytes'])} on the worst, "
-                     f"{_size(told['saves_on_all_devices_bytes'])} "
+                     f"{size_text(told['best_peak_reserved_bytes'])} on the worst, "
+                     f"{size_text(told['saves_on_all_devices_bytes'])} "
                      "saved on all together.")
     rows = []
     for device in job.devices:
@@ -240,7 +237,7 @@ def _job_html(job: _Job, told: Row) -> str:
             ("", f'<a href="{html.escape(device["link"])}">{name}</a>' if device["link"] else name),
             ("bar", f'<i style="width:{wide:.1f}%"><i style="width:{min(inner, 100):.1f}%"></i></i>'),
             ("n", _peak(device, "peak_reserved_bytes")),
-            ("n", _size(then) if job.together.rows else ""),
+            ("n", size_text(then) if job.together.rows else ""),
             ("n", _peak(device, "peak_allocated_bytes")),
             ("n", f"{odd[_key(device)]:+.1f}" if _key(device) in odd else ""),
             ("bad", html.escape(device["faults"]))])

@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "report/words/answer.h"
+#include "report/words/category_names.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "report/words/sweep_words.h"
@@ -95,14 +96,15 @@ std::string Holders(const proto::DeviceReport& device) {
     const std::string_view how_much = most == all ? "all" : "nearly all";
     return category == Category::kUnknown
                ? StrCat("what it is for is unknown", detail(category, most))
-               : StrCat(how_much, " ", CategoryNoun(category), detail(category, most));
+               : StrCat(how_much, " ", CategoryNoun(CategoryName(category)),
+                        detail(category, most));
   }
   std::string text;
   int64_t said = 0;
   for (size_t i = 0; i < shares.size(); ++i) {
     const auto& [bytes, kind] = shares[i];
     if (i > 0 && (i == kMaxShares || IsLessThanOneIn(kMinShare, bytes, all))) break;
-    StrAppend(&text, i == 0 ? "" : ", ", FormatSize(bytes), " ", CategoryNoun(kind),
+    StrAppend(&text, i == 0 ? "" : ", ", FormatSize(bytes), " ", CategoryNoun(CategoryName(kind)),
               i == 0 || kind == Category::kUnknown ? detail(kind, bytes) : "");
     said += bytes;
   }

@@ -1,7 +1,7 @@
 "use strict";
 // Formats numbers as the text reports show them, and makes elements with text.
 
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /**
  * Returns "6.73 GiB", with three or four digits as in report/words/sizes.h.
@@ -20,6 +20,9 @@ function formatSize(bytes) {
     ++unit;
   }
   const digits = unit === 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  // toFixed() rounds half away from zero, the others to even. Only eighths can lie halfway.
+  const scaled = value * 10 ** digits;
+  if (Number.isInteger(8 * value) && scaled % 2 === 0.5) value = Math.floor(scaled) / 10 ** digits;
   return (bytes < 0 ? "-" : "") + value.toFixed(digits) + " " + UNITS[unit];
 }
 

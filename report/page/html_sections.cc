@@ -10,6 +10,7 @@
 #include "report/page/html.h"
 #include "report/table/tables.h"
 #include "report/words/answer.h"
+#include "report/words/category_names.h"
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
@@ -93,7 +94,7 @@ std::string Holdings(const proto::DeviceReport& device) {
                   " ", FormatCount(holdings.position()), ", the peak of requested memory."));
   std::vector<HeldRow> categories, stacks;
   for (const auto& row : holdings.categories()) {
-    categories.push_back({row.requested_bytes(), row.category(), row.allocations()});
+    categories.push_back({row.requested_bytes(), CategoryNoun(row.category()), row.allocations()});
   }
   StrAppend(&html, HtmlTable(HeldTable("by category", "category", categories, all)));
   // If stacks consist of nothing but a tag, the second table says nothing new.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "proto/page.pb.h"
 #include "report/run/columns.h"
+#include "report/words/category_names.h"
 #include "report/words/render_json.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
@@ -106,7 +107,7 @@ class CategoryNumbers {
  public:
   CategoryNumbers(const Trace& trace, const Meanings& meanings) : meanings_(meanings) {
     for (size_t i = 0; i < kCategories; ++i) {
-      names_.emplace_back(CategoryNoun(static_cast<Category>(i)));
+      names_.emplace_back(CategoryNoun(CategoryName(static_cast<Category>(i))));
     }
     if (!trace.is_program) return;
     for (uint32_t stack = 0; stack < trace.stacks.size(); ++stack) {

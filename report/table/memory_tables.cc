@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_format.h"
 #include "report/table/tables.h"
-#include "report/words/category_columns.h"
+#include "report/words/category_names.h"
 #include "report/words/sizes.h"
 #include "trace/value/bounded.h"
 #include "trace/value/strings.h"
@@ -46,20 +46,19 @@ Table HeldTable(std::string title, std::string_view heading, const std::vector<H
 
 Table PhaseTable(const proto::Categories& categories) {
   Table table{"peaks by phase, requested", {{"phase", kWords, "  %-14s"}}, true};
-  std::vector<std::vector<int64_t>> bytes;
+  std::vector<const BytesByTag*> rows;
   for (const proto::Categories::Phase& phase : categories.phases()) {
-    bytes.push_back(ByColumn(phase.bytes_by_category(), true));
+    rows.push_back(&phase.bytes_by_category());
     table.Add({Cell(PhaseText(categories, phase), phase.event(), 0)});
   }
-  const auto add = [&](std::string_view heading, std::string_view narrow, const auto& bytes_of) {
-    table.columns.push_back({std::string(heading), kMib, " %8s", 0, true, narrow});
-    for (size_t i = 0; i < table.rows.size(); ++i) table.rows[i].cells.emplace_back(bytes_of(i));
+  const std::vector<CategoryColumn> columns = CategoryColumns(rows, true);
+  const auto add = [&](const std::string& heading, std::string_view narrow, const auto& bytes) {
+    table.columns.push_back({heading, kMib, " %8s", 0, true, std::string(narrow)});
+    for (size_t i = 0; i < table.rows.size(); ++i) table.rows[i].cells.emplace_back(bytes(i));
   };
-  for (size_t c = 0; c < CategoryColumns(true).size(); ++c) {
-    const CategoryColumn& column = CategoryColumns(true)[c];
-    if (std::any_of(bytes.begin(), bytes.end(), [&](const auto& row) { return row[c] != 0; })) {
-      add(column.sentence, column.heading, [&](size_t i) { return bytes[i][c]; });
-    }
+  for (const CategoryColumn& column : columns) {
+    if (column.sentence.empty()) continue;
+    add(column.sentence, column.heading, [&](size_t i) { return column.bytes[i]; });
   }
   add("live", "", [&](size_t i) { return categories.phases(static_cast<int>(i)).live_bytes(); });
   return table;

@@ -38,8 +38,8 @@ struct TableColumn {
   std::string_view text = "  %s";
   int64_t whole = 0;
   bool is_on_page = true;
-  std::string_view narrow = "";  // the heading on a terminal, if it is another
-  bool leads = false;            // is in front of the others on a page
+  std::string narrow = {};  // the heading on a terminal, if it is another
+  bool leads = false;       // is in front of the others on a page
 };
 
 // A cell: a number in the unit of its column, or words.

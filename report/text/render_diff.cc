@@ -3,6 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "report/text/render_table.h"
 #include "report/words/answer.h"
+#include "report/words/category_names.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -31,7 +32,7 @@ Table ChangeTable(std::string title) {
           {{"change", kLabel, "  %10s"}, {"A", kSize, "  %10s ->"}, {"B", kSize, " %10s"}, {"of"}}};
 }
 
-void AddChange(const auto& change, const std::string& name, Table* table) {
+void AddChange(const auto& change, std::string_view name, Table* table) {
   table->Add({FormatSizeChange(change.b_bytes() - change.a_bytes()), change.a_bytes(),
               change.b_bytes(), name});
 }
@@ -91,7 +92,7 @@ Text RenderDiffText(const proto::Diff& diff) {
     }
     Table categories = ChangeTable("live at the peak, by category");
     for (const auto& change : device.categories())
-      AddChange(change, change.category(), &categories);
+      AddChange(change, CategoryNoun(change.category()), &categories);
     AddTable(categories, &out);
     Table stacks = ChangeTable(StrCat(
         "live at the peak, by stack: ", FormatCount(device.changed_stacks(), "stack"), " changed"));

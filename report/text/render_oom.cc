@@ -7,6 +7,7 @@
 
 #include "report/table/tables.h"
 #include "report/text/render_table.h"
+#include "report/words/category_names.h"
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
@@ -43,7 +44,7 @@ void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
 void RenderCategoryBytes(const proto::Categories& categories, std::string* out) {
   std::vector<HeldRow> rows;
   for (const auto& [category, bytes] : categories.bytes_by_category()) {  // in any order
-    rows.push_back({bytes, category});
+    rows.push_back({bytes, CategoryNoun(category)});
   }
   std::sort(rows.begin(), rows.end(), [](const HeldRow& a, const HeldRow& b) {
     return std::tie(b.bytes, a.who.words) < std::tie(a.bytes, b.who.words);
@@ -54,7 +55,7 @@ void RenderCategoryBytes(const proto::Categories& categories, std::string* out) 
 void RenderLive(const proto::OutOfMemory& oom, std::string* out) {
   std::vector<HeldRow> categories, stacks;
   for (const proto::HeldBytes& held : oom.categories()) {
-    categories.push_back({held.bytes(), held.category(), held.allocations()});
+    categories.push_back({held.bytes(), CategoryNoun(held.category()), held.allocations()});
   }
   for (const proto::HeldBytes& held : oom.live()) {
     if (std::ssize(stacks) == kMaxLiveShown) break;

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render_table.h"
 #include "report/words/answer.h"
-#include "report/words/category_columns.h"
+#include "report/words/category_names.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -74,34 +75,35 @@ std::string RenderPrediction(const proto::Report& report) {
   for (const proto::Prediction::Phase& phase : p.phases()) {
     if (phase.name() != p.peak_phase()) continue;
     StrAppend(&text, "\nthe peak, in ", phase.name(), ":\n");
-    const std::vector<int64_t> bytes = ByColumn(phase.bytes_by_tag(), false);
-    for (size_t c = 0; c < bytes.size(); ++c) {
-      if (bytes[c] == 0) continue;
-      StrAppend(&text, absl::StrFormat("  %-38s %10.2f MiB %5.1f %%\n",
-                                       ToAbsl(CategoryColumns(false)[c].sentence), Mib(bytes[c]),
-                                       100.0 * static_cast<double>(bytes[c]) /
+    for (const CategoryColumn& column : CategoryColumns({&phase.bytes_by_tag()}, false)) {
+      const int64_t bytes = column.bytes[0];
+      if (bytes == 0) continue;
+      StrAppend(&text, absl::StrFormat("  %-38s %10.2f MiB %5.1f %%\n", column.sentence, Mib(bytes),
+                                       100.0 * static_cast<double>(bytes) /
                                            static_cast<double>(phase.peak_allocated_bytes())));
     }
     break;
   }
 
   const std::vector<const proto::Prediction::Phase*> rows = Rows(p);
-  size_t width = 5;
-  for (const auto* row : rows) width = std::max(width, row->name().size());
-  StrAppend(&text, "\npeaks by phase, in MiB (the highest of all micro-steps):\n  ", "phase",
-            std::string(width - 5, ' '));
-  for (const CategoryColumn& category : CategoryColumns(false)) {
-    StrAppend(&text, absl::StrFormat(" %8s", ToAbsl(category.heading)));
-  }
-  StrAppend(&text, " allocated  reserved\n");
+  Table table{"", {{"phase", Unit::kWords, "  %-5s"}}, true};
+  std::vector<const BytesByTag*> bytes;
   for (const auto* row : rows) {
-    StrAppend(&text, "  ", row->name(), std::string(width - row->name().size(), ' '));
-    for (const int64_t bytes : ByColumn(row->bytes_by_tag(), false)) {
-      StrAppend(&text, absl::StrFormat(" %8.1f", Mib(bytes)));
-    }
-    StrAppend(&text, absl::StrFormat(" %9.1f %9.1f\n", Mib(row->peak_allocated_bytes()),
-                                     Mib(row->peak_reserved_bytes())));
+    table.Add({row->name()});
+    bytes.push_back(&row->bytes_by_tag());
   }
+  const auto add = [&](const std::string& heading, std::string_view layout, const auto& bytes_of) {
+    table.columns.push_back({heading, Unit::kMib, layout});
+    for (size_t i = 0; i < rows.size(); ++i) table.rows[i].cells.emplace_back(bytes_of(i));
+  };
+  const std::vector<CategoryColumn> columns = CategoryColumns(bytes, false);
+  for (const CategoryColumn& column : columns) {
+    add(column.heading, " %8s", [&](size_t i) { return column.bytes[i]; });
+  }
+  add("allocated", " %9s", [&](size_t i) { return rows[i]->peak_allocated_bytes(); });
+  add("reserved", " %9s", [&](size_t i) { return rows[i]->peak_reserved_bytes(); });
+  StrAppend(&text, "\npeaks by phase, in MiB (the highest of all micro-steps):\n");
+  AddTable(table, &text);
   return text;
 }
 

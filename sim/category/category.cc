@@ -3,24 +3,9 @@
 namespace memreplay {
 namespace {
 
-struct CategoryRow {
-  std::string_view name, noun;
-};
-constexpr std::array<CategoryRow, kCategories> kCategoryRows = {{
-    {"parameter", "parameters"},
-    {"buffer", "buffers"},
-    {"gradient", "gradients"},
-    {"optimizer_state", "optimizer state"},
-    {"activation", "activations"},
-    {"logits", "logits and loss"},
-    {"temporary", "temporaries"},
-    {"input", "inputs"},
-    {"cache", "KV cache"},
-    {"copy", "copies of weights in another type"},
-    {"workspace", "workspaces"},
-    {"communication", "communication"},
-    {"unknown", "unknown"},
-}};
+constexpr std::array<std::string_view, kCategories> kCategoryNames = {
+    "parameter", "buffer", "gradient", "optimizer_state", "activation",    "logits", "temporary",
+    "input",     "cache",  "copy",     "workspace",       "communication", "unknown"};
 constexpr std::array<std::string_view, kPhases> kPhaseNames = {
     "load", "forward", "backward", "optimizer", "evaluation", "other"};
 constexpr std::array<std::string_view, kEvidences> kEvidenceNames = {"told", "stack", "lifetime",
@@ -29,10 +14,7 @@ constexpr std::array<std::string_view, kEvidences> kEvidenceNames = {"told", "st
 }  // namespace
 
 std::string_view CategoryName(Category category) {
-  return kCategoryRows[static_cast<size_t>(category)].name;
-}
-std::string_view CategoryNoun(Category category) {
-  return kCategoryRows[static_cast<size_t>(category)].noun;
+  return kCategoryNames[static_cast<size_t>(category)];
 }
 std::string_view PhaseName(Phase phase) { return kPhaseNames[static_cast<size_t>(phase)]; }
 std::string_view EvidenceName(Evidence evidence) {
@@ -44,7 +26,7 @@ std::optional<Category> CategoryOfTag(std::string_view tag) {
   if (tag == "weight_cast") return Category::kCopy;
   if (tag == "kv_cache") return Category::kCache;
   for (size_t i = 0; i < kCategories; ++i) {
-    if (kCategoryRows[i].name == tag) return static_cast<Category>(i);
+    if (kCategoryNames[i] == tag) return static_cast<Category>(i);
   }
   return std::nullopt;
 }

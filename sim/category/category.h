@@ -45,8 +45,6 @@ inline constexpr size_t kEvidences = static_cast<size_t>(Evidence::kNone) + 1;
 std::string_view CategoryName(Category category);
 std::string_view PhaseName(Phase phase);
 std::string_view EvidenceName(Evidence evidence);
-// Returns a noun for a sentence: "activations", "the optimizer's state".
-std::string_view CategoryNoun(Category category);
 // Returns the category of a schedule's tag: those that `synth` writes, and the names above.
 std::optional<Category> CategoryOfTag(std::string_view tag);
 

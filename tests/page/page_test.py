@@ -2,7 +2,7 @@
 
 import re
 
-from browser import FIGURES, PageTest, format_size, page, wait_until
+from browser import FIGURES, HERE, PageTest, format_size, page, wait_until
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -623,6 +623,14 @@ class DrawingTest(PageTest):
                     self.assertEqual(narrow, [])
         self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
+    def test_sizes_are_those_of_the_program(self):
+        self.open("serving")
+        rows = [line.split("\t") for line in (HERE.parent / "data/words.tsv").read_text(encoding="utf-8").splitlines()]
+        sizes = [(int(size), words) for kind, size, words in rows if kind == "size"]
+        self.assertGreater(len(sizes), 15)
+        shown = self.driver.execute_script("return arguments[0].map(formatSize);", [size for size, _ in sizes])
+        self.assertEqual(shown, [words for _, words in sizes])
+
     def test_without_scripts(self):
         self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
         try:
@@ -631,5 +639,5 @@ class DrawingTest(PageTest):
             text = self.find("body").text
         finally:
             self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-        for part in ("peak reserved", "6.73 GiB", "need JavaScript", "kv_cache", "inactive split"):
+        for part in ("peak reserved", "6.73 GiB", "need JavaScript", "KV cache", "inactive split"):
             self.assertIn(part, text)

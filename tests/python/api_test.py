@@ -17,7 +17,7 @@ import unittest
 from unittest import mock
 
 import memreplay
-from memreplay import _advise, _answer, _load, report_types
+from memreplay import _advise, _answer, _load, _words, report_types
 from memreplay._message import Message
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -121,6 +121,11 @@ class Sources(unittest.TestCase):
 
 
 class Answers(unittest.TestCase):
+    def test_words_are_those_of_the_program(self):
+        for line in (ROOT / "tests/data/words.tsv").read_text(encoding="utf-8").splitlines():
+            kind, of, words = line.split("\t")
+            self.assertEqual(_words.category_noun(of) if kind == "category" else _words.size_text(int(of)), words)
+
     def test_every_field_of_the_json_has_an_attribute(self):
         seen = set()
 
