@@ -484,7 +484,7 @@ class Attention(nn.Module):
 class Filled(Attention):
     def forward(self, q, k, v):
         scores = (q @ k.transpose(-2, -1)) * 0.25
-        scores = scores.masked_fill(self.mask == 0, 0.0)  # these take part
+        scores = scores.masked_fill(self.mask == 0, 0.0)  # what tril() leaves out takes part
         y = F.softmax(scores, dim=-1) @ v
         return y
 
@@ -492,7 +492,7 @@ class Filled(Attention):
 class Tiny(Attention):
     def forward(self, q, k, v):
         scores = (q @ k.transpose(-2, -1)) * 0.25
-        scores = scores.masked_fill(self.mask == 0, -1e-9)  # and these
+        scores = scores.masked_fill(self.mask == 0, -1e-9)  # and so does what tril() leaves out here
         y = F.softmax(scores, dim=-1) @ v
         return y
 
