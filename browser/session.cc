@@ -30,6 +30,7 @@
 #include "sim/settings/torch_profile.h"
 #include "trace/bytes/byte_source.h"
 #include "trace/formats/open_trace.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -121,7 +122,7 @@ absl::StatusOr<const OpenedFile*> Session::Open(File& file, const SettingsReques
   if (!file.error.ok()) return file.error;
   if (file.opened.has_value() && file.request == request) return &*file.opened;
   file.opened.reset();  // released before the next, which needs the memory
-  absl::StatusOr<OpenedFile> opened = StudyFile(file.trace, request);
+  absl::StatusOr<OpenedFile> opened = StudyTrace(file.trace, request);
   if (!opened.ok()) return Within(file.name, opened.status());
   file.request = request;
   return &file.opened.emplace(*std::move(opened));
@@ -131,14 +132,13 @@ absl::StatusOr<PageInput> Session::AskFile(File& file, const proto::Question& qu
                                            const SettingsRequest& request, ProgressSink* progress) {
   const std::string& command = question.command();
   progress->SetActivity(StrCat("preparing ", file.name));
-  const absl::StatusOr<const OpenedFile*> opened = Open(file, request);
-  if (!opened.ok()) return opened.status();
+  ASSIGN_OR_RETURN(const OpenedFile* opened, Open(file, request));
   const std::vector<std::string> confs = ConfsOf(question);
   progress->SetActivity(StrCat(command, " of ", file.name));
   if (command == "report") {
     const PageQuestion page = {
         .others = {}, .search = question.search(), .threads = Threads(), .progress = progress};
-    return AskFilePage(file.name, **opened, request, confs, std::nullopt, page);
+    return AskFilePage(file.name, *opened, request, confs, std::nullopt, page);
   }
   const auto ask = [&](const Study& study) -> absl::StatusOr<proto::DeviceReport> {
     if (command == "oom") return AskOom(study, {}, progress);
@@ -151,14 +151,12 @@ absl::StatusOr<PageInput> Session::AskFile(File& file, const proto::Question& qu
       sweep.progress = progress;
       return AskSweep(study, sweep);
     }
-    absl::StatusOr<ReplayAnswer> answer = AskReplay(study, StartPolicy::kRecorded, nullptr);
-    if (!answer.ok()) return answer.status();
-    return std::move(answer->report);
+    ASSIGN_OR_RETURN(ReplayAnswer answer, AskReplay(study, StartPolicy::kRecorded, nullptr));
+    return std::move(answer.report);
   };
-  absl::StatusOr<proto::Report> report =
-      AskDevices(command, file.name, **opened, std::nullopt, ask);
-  if (!report.ok()) return report.status();
-  return PageInput{*std::move(report), {}};
+  ASSIGN_OR_RETURN(proto::Report report,
+                   AskDevices(command, file.name, *opened, std::nullopt, ask));
+  return PageInput{std::move(report), {}};
 }
 
 Answer Session::AskDiff() const {

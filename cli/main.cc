@@ -11,6 +11,7 @@
 #include "cli/io/guards.h"
 #include "cli/io/output.h"
 #include "report/words/version.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -39,20 +40,17 @@ absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
   bool is_version = false;
   FlagSet flags("COMMAND [ARGUMENTS]", "");
   flags.AddSwitch("version", &is_version, "");
-  absl::StatusOr<std::vector<std::string>> words = flags.ParseLeading(all);
-  if (!words.ok()) return words.status();
-  std::vector<std::string>& args = *words;
+  ASSIGN_OR_RETURN(std::vector<std::string> words, flags.ParseLeading(all));
+  std::vector<std::string>& args = words;
   // "help COMMAND" is "COMMAND --help".
   const bool is_help = !args.empty() && args[0] == "help";
   if (is_help) args.erase(args.begin());
   if (flags.help_requested() || (is_help && args.empty())) {
-    if (const absl::Status printed = PrintHelpText(ProgramHelp()); !printed.ok()) return printed;
+    RETURN_IF_ERROR(PrintHelpText(ProgramHelp()));
     return kExitAnswered;
   }
   if (is_version) {
-    if (const absl::Status printed = Print(StrCat("memreplay ", kVersion, "\n")); !printed.ok()) {
-      return printed;
-    }
+    RETURN_IF_ERROR(Print(StrCat("memreplay ", kVersion, "\n")));
     return kExitAnswered;
   }
   if (args.empty()) {
@@ -67,13 +65,12 @@ absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
                DidYouMean(args[0], names, "", "; memreplay --help lists commands and flags")));
   }
   args.erase(args.begin(), args.begin() + (command->is_form() ? 2 : 1));
-  if (const absl::Status known = CheckForm(*command, args); !known.ok()) return known;
+  RETURN_IF_ERROR(CheckForm(*command, args));
   if (is_help) args.insert(args.begin(), "--help");
   const std::string_view form = command->form == nullptr ? "" : command->form(args);
   if (!form.empty()) command = FindCommand(form);
   if (!flags.IsGiven("memory-limit")) {
-    const absl::Status limited = LimitMemory(command->maps_much ? 0 : DefaultMemoryLimit());
-    if (!limited.ok()) return limited;
+    RETURN_IF_ERROR(LimitMemory(command->maps_much ? 0 : DefaultMemoryLimit()));
   }
   return command->run({args});
 }

@@ -97,7 +97,7 @@ void MergeFit(const proto::AdvisedRun::Fit& fit, proto::AdvisedRun* run) {
 // Adds what the snapshot of one of a run's processes says: who holds the memory at the peak, and
 // the smallest device under the script's own settings, with expandable segments, and, in a run of
 // the unchanged script, under the best settings of a search. Errors: ReplayWhatIf()'s.
-absl::Status AddProcess(const StudiedTrace& snapshot, const proto::RecordedProcess& process,
+absl::Status AddProcess(const OpenedFile& snapshot, const proto::RecordedProcess& process,
                         proto::AdvisedRun* run) {
   if (process.has_work()) {
     const proto::Work& known = run->work();
@@ -150,8 +150,8 @@ absl::Status StudyRun(proto::RecordReport* report) {
   for (const proto::RecordedProcess& process : report->processes()) {
     ASSIGN_OR_RETURN(Trace trace, OpenTrace(process.snapshot()));
     const absl::StatusOr<OpenedFile> opened =
-        StudyFile(std::make_shared<const Trace>(std::move(trace)), {});
-    RETURN_IF_ERROR(opened.ok() ? AddProcess(opened->studied, process, run)
+        StudyTrace(std::make_shared<const Trace>(std::move(trace)), {});
+    RETURN_IF_ERROR(opened.ok() ? AddProcess(*opened, process, run)
                                 : Within(process.snapshot(), opened.status()));
   }
   return absl::OkStatus();

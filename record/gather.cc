@@ -17,6 +17,7 @@
 #include "trace/bytes/output_file.h"
 #include "trace/bytes/pickle_writer.h"
 #include "trace/value/bounded.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -148,7 +149,7 @@ absl::Status CheckPlace(SnapshotPlace* place) {
     }
   });
   place->out = paths[0];
-  if (const absl::Status status = CheckOutputs(paths, place->inputs); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckOutputs(paths, place->inputs));
   if (IsStandardOutput(place->out)) return absl::OkStatus();
   return CheckOutputs({"-", place->out}, {});  // what the script and this command print is there
 }
@@ -211,14 +212,12 @@ absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& fold
                  " could not be written: ", why.ok() && !why->empty() ? *why : "no space is left"));
     }
     if (kind != LeftFiles().summary()) continue;
-    const absl::StatusOr<std::string> text = ReadSmallFile(path.string());
-    if (!text.ok()) return text.status();
-    absl::StatusOr<proto::RecordedProcess> process = ParseRecordedProcess(*text);
-    if (!process.ok()) return process.status();
-    for (const proto::Source& source : process->sources()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(path.string()));
+    ASSIGN_OR_RETURN(proto::RecordedProcess process, ParseRecordedProcess(text));
+    for (const proto::Source& source : process.sources()) {
       place.inputs.push_back(source.path());
     }
-    all.push_back({path.stem().string(), *std::move(process)});
+    all.push_back({path.stem().string(), std::move(process)});
   }
   if (missing) {
     report->add_faults(StrCat("the recording is lost: ", folder,
@@ -241,7 +240,7 @@ absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& fold
     }
     return found;
   });
-  if (const absl::Status status = CheckOutputs(paths, place.inputs); !status.ok()) return status;
+  RETURN_IF_ERROR(CheckOutputs(paths, place.inputs));
   std::vector<std::string> readable;
   const int first = report->processes_size();
   for (size_t i = 0; i < all.size(); ++i) {
@@ -250,11 +249,10 @@ absl::StatusOr<std::vector<std::string>> GatherProcesses(const std::string& fold
   }
   if (judge != nullptr) judge(report);
   for (size_t i = 0; i < all.size(); ++i) {
-    absl::StatusOr<OutputFile> file = OutputFile::Open(paths[i], place.inputs);
-    if (!file.ok()) return file.status();
+    ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(paths[i], place.inputs));
     const std::string made = StrCat(folder, "/", all[i].pid, LeftFiles().snapshot());
     AddEnd(made, report->processes(first + static_cast<int>(i)).ended());
-    if (const absl::Status written = file->CloseWith(made); !written.ok()) return written;
+    RETURN_IF_ERROR(file.CloseWith(made));
     std::error_code ignored;
     readable.push_back(fs::exists(made, ignored) ? made : paths[i]);
   }

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -94,7 +95,7 @@ absl::Status Listener::AddChannel(int to, int* end) {
 
 absl::Status Listener::Open(int output_to) {
   if (heard_ == nullptr) return absl::OkStatus();
-  if (const absl::Status added = AddChannel(output_to, &output_); !added.ok()) return added;
+  RETURN_IF_ERROR(AddChannel(output_to, &output_));
   if (IsSame(output_to, STDERR_FILENO)) {
     error_ = output_;
     return absl::OkStatus();

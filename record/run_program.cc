@@ -26,6 +26,7 @@
 #include "record/unpack.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/bytes/output_file.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/utf8.h"
 
@@ -260,14 +261,13 @@ absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options) {
     place.inputs.push_back(word);
     place.inputs.push_back(word.substr(word.find('=') + 1));
   }
-  if (const absl::Status status = CheckPlace(&place); !status.ok()) return status;
-  const absl::StatusOr<RecordFolders> folders = UnpackRecordFiles();
-  if (!folders.ok()) return folders.status();
-  absl::StatusOr<TemporaryFolder> folder =
-      TemporaryFolder::Make(FolderBeside(place.out), fs::path(place.out).filename().string());
-  if (!folder.ok()) return folder.status();
+  RETURN_IF_ERROR(CheckPlace(&place));
+  ASSIGN_OR_RETURN(const RecordFolders folders, UnpackRecordFiles());
+  ASSIGN_OR_RETURN(
+      TemporaryFolder folder,
+      TemporaryFolder::Make(FolderBeside(place.out), fs::path(place.out).filename().string()));
   std::error_code ignored;
-  place.began = fs::last_write_time(folder->path(), ignored);
+  place.began = fs::last_write_time(folder.path(), ignored);
   if (ignored) place.began = fs::file_time_type::max();
   proto::RecordReport report;
   report.set_command("record");
@@ -275,35 +275,34 @@ absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options) {
 
   ChildOptions start;
   start.words = Words(options);
-  start.environment = Environment(options, *folders, folder->path());
+  start.environment = Environment(options, folders, folder.path());
   start.fixed_addresses = !options.aslr;
   start.output = options.output;
   start.heard = options.heard;
-  absl::StatusOr<Child> child = Child::Start(start);
-  if (!child.ok()) return child.status();
+  ASSIGN_OR_RETURN(Child child, Child::Start(start));
   const auto began = std::chrono::steady_clock::now();
-  WaitFor(&*child, folder->path(), options, &report);
-  WaitForWriters(folder->path(), &*child);
-  child->PassOn(0);
-  child->LeaveChildren();
+  WaitFor(&child, folder.path(), options, &report);
+  WaitForWriters(folder.path(), &child);
+  child.PassOn(0);
+  child.LeaveChildren();
   report.set_seconds(
       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
 
-  const std::string unusable = StrCat(folder->path(), "/", LeftFiles().unusable());
+  const std::string unusable = StrCat(folder.path(), "/", LeftFiles().unusable());
   if (fs::exists(unusable, ignored)) {
     const absl::StatusOr<std::string> why = ReadSmallFile(unusable);
     return absl::InvalidArgumentError(why.ok() ? *why : std::string(why.status().message()));
   }
   absl::StatusOr<std::vector<std::string>> snapshots =
-      GatherProcesses(folder->path(), place, options.judge, &report);
+      GatherProcesses(folder.path(), place, options.judge, &report);
   if (!snapshots.ok()) {
-    const std::string kept = folder->path();
-    folder->Keep();
+    const std::string kept = folder.path();
+    folder.Keep();
     return absl::InvalidArgumentError(
         StrCat(ToStd(snapshots.status().message()), "; the recording is kept in ", kept));
   }
-  AddKilled(folder->path(), &report);
-  return ScriptRecording{*std::move(folder), std::move(report), *std::move(snapshots)};
+  AddKilled(folder.path(), &report);
+  return ScriptRecording{std::move(folder), std::move(report), *std::move(snapshots)};
 }
 
 }  // namespace memreplay

@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "record/files.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -108,7 +109,7 @@ absl::StatusOr<RecordFolders> UnpackRecordFiles() {
                        StrCat(error.message(), "; XDG_CACHE_HOME names another folder for it"));
   }
   for (const std::string& folder : {CacheFolder(), root, folders.python}) {
-    if (const absl::Status checked = CheckOwner(folder); !checked.ok()) return checked;
+    RETURN_IF_ERROR(CheckOwner(folder));
   }
   for (size_t i = 0; i < kRecordFileCount; ++i) {
     const RecordFile& file = kRecordFiles[i];
@@ -119,12 +120,12 @@ absl::StatusOr<RecordFolders> UnpackRecordFiles() {
     const std::string folder = path.substr(0, path.rfind('/'));
     std::filesystem::create_directories(folder, error);
     if (error) return CannotWrite(folder, error.message());
-    if (const absl::Status written = WriteFile(path, file.content); !written.ok()) return written;
+    RETURN_IF_ERROR(WriteFile(path, file.content));
     // A file takes the place where Python would keep compiled code, because the heaps of a process
     // that compiles and of one that finds it compiled differ.
     const std::string compiled = folder + "/__pycache__";
     if (is_library || std::filesystem::exists(compiled, error)) continue;
-    if (const absl::Status written = WriteFile(compiled, ""); !written.ok()) return written;
+    RETURN_IF_ERROR(WriteFile(compiled, ""));
   }
   return folders;
 }

@@ -18,6 +18,7 @@
 #include "report/ask/advise_recording.h"
 #include "sim/study/study_trace.h"
 #include "trace/bytes/json_scanner.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -79,16 +80,15 @@ absl::StatusOr<proto::Report> AdviseValues(const std::vector<ValuedFile>& files,
   Progress progress(StrCat("reading ", files[0].file));
   std::vector<OpenedFile> opened;
   for (const ValuedFile& file : files) {
-    absl::StatusOr<OpenedFile> one = OpenWithSettings(file.file, options.file.settings);
-    if (!one.ok()) return one.status();
-    opened.push_back(*std::move(one));
+    ASSIGN_OR_RETURN(OpenedFile one, OpenWithSettings(file.file, options.file.settings));
+    opened.push_back(std::move(one));
   }
   const FileRun run = {names, 1, progress};
   return AnswerFile("advise", opened[0], options.file, run,
                     [&](const Study& study, const FileRun&) -> absl::StatusOr<proto::DeviceReport> {
                       std::vector<RecordedValue> recordings;
                       for (size_t i = 0; i < files.size(); ++i) {
-                        const auto& devices = opened[i].studied.devices;
+                        const auto& devices = opened[i].devices;
                         const auto same = std::find_if(
                             devices.begin(), devices.end(),
                             [&](const auto& other) { return other->device() == study.device(); });
@@ -98,9 +98,8 @@ absl::StatusOr<proto::Report> AdviseValues(const std::vector<ValuedFile>& files,
                         }
                         recordings.push_back({files[i].file, files[i].value, &(*same)->schedule()});
                       }
-                      absl::StatusOr<Scaling> scaling = Scaling::Find(std::move(recordings));
-                      if (!scaling.ok()) return scaling.status();
-                      const ScaledQuestion scaled = {*std::move(scaling), options.key.name,
+                      ASSIGN_OR_RETURN(Scaling scaling, Scaling::Find(std::move(recordings)));
+                      const ScaledQuestion scaled = {std::move(scaling), options.key.name,
                                                      options.key.value, options.key.finds_largest};
                       progress.SetActivity(StrCat("trying changes of ", files[0].file));
                       return AskAdvice(study, card, &progress, &scaled);
@@ -120,26 +119,24 @@ absl::StatusOr<int> RunAdviseRecording(const CommandLine& line) {
   AddDeviceFlag(&options.file.device, &flags);
   AddFileFlags(&options.file, &flags);
   AddAdviseKey(&flags, &options.key);
-  const absl::StatusOr<std::optional<Inputs>> inputs =
-      ParseInputs(line, "advise", &flags, /*may_be_none=*/true);
-  if (!inputs.ok()) return inputs.status();
-  if (!inputs->has_value()) return kExitAnswered;
-  if ((*inputs)->files().empty()) {
+  ASSIGN_OR_RETURN(const std::optional<Inputs> inputs,
+                   ParseInputs(line, "advise", &flags, /*may_be_none=*/true));
+  if (!inputs.has_value()) return kExitAnswered;
+  if (inputs->files().empty()) {
     return absl::InvalidArgumentError(
         "advise: no FILE given; see memreplay advise recording --help");
   }
   const bool is_named = !options.file.settings.capacity_note.empty();  // not a size
   const std::string card = is_named ? options.card : "";
   if (!options.key.name.empty()) {
-    const absl::StatusOr<std::vector<ValuedFile>> files =
-        ValuedFiles((*inputs)->files(), options.key);
+    const absl::StatusOr<std::vector<ValuedFile>> files = ValuedFiles(inputs->files(), options.key);
     if (!files.ok()) return Within("advise", files.status());
-    return ReportEach("advise", {absl::StrJoin((*inputs)->files(), " ")}, options.file.form(),
+    return ReportEach("advise", {absl::StrJoin(inputs->files(), " ")}, options.file.form(),
                       options.file.jobs, [&](const std::string& names, size_t) {
                         return AdviseValues(*files, options, card, names);
                       });
   }
-  return AnswerFiles("advise", **inputs, options.file, [&](const Study& study, const FileRun& run) {
+  return AnswerFiles("advise", *inputs, options.file, [&](const Study& study, const FileRun& run) {
     run.progress.SetActivity(StrCat("trying changes of ", run.file));
     return AskAdvice(study, card, &run.progress);
   });

@@ -23,6 +23,7 @@
 #include "report/words/new_report.h"
 #include "report/words/verdict.h"
 #include "trace/bytes/json_scanner.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -111,15 +112,14 @@ absl::StatusOr<int> AdviseScriptCommand(const CommandLine& line) {
   AdviseFlags options;
   FlagSet flags = FlagsOf(&options);
   AddAdviseKey(&flags, &options.key);
-  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
-  if (!program.ok()) return program.status();
+  ASSIGN_OR_RETURN(std::vector<std::string> program, flags.ParseLeading(line.args));
   if (flags.help_requested()) return ShowHelp(line, flags);
   AdviceQuestion& question = options.question;
   const RecordOptions& script = question.script;
-  SetProgram(*std::move(program), &question.script);
+  SetProgram(std::move(program), &question.script);
   if (IsCardList(script.card)) return ListCards(options.json);
   if (script.card.empty() && !script.program.empty()) return NoCard(script.program);
-  if (const absl::Status memory = SetMemory(&question); !memory.ok()) return memory;
+  RETURN_IF_ERROR(SetMemory(&question));
   if (options.most.value_or(1) < 1) {
     return absl::InvalidArgumentError(
         StrCat("--max-runs: expected at least 1, found ", *options.most));
@@ -135,8 +135,8 @@ absl::StatusOr<int> AdviseScriptCommand(const CommandLine& line) {
   if (script.no_notes) {
     return absl::InvalidArgumentError("--no-notes: without them nothing is known of the modules");
   }
-  if (const absl::Status call = CheckRecordCall(script); !call.ok()) return call;
-  if (const absl::Status known = CheckRemedies("--try", question.only); !known.ok()) return known;
+  RETURN_IF_ERROR(CheckRecordCall(script));
+  RETURN_IF_ERROR(CheckRemedies("--try", question.only));
   question.key.name = options.key.name;
   question.value = options.key.value;
   question.finds_largest = options.key.finds_largest;
@@ -159,9 +159,8 @@ absl::StatusOr<int> AdviseScriptCommand(const CommandLine& line) {
   proto::Report report = NewReport("advise");
   report.set_file(absl::StrJoin(script.program, " "));
   *report.mutable_advice() = *std::move(advice);
-  const absl::Status printed = PrintAnswer(
-      report, options.json, [&] { return RenderAdvice(report.file(), report.advice()); });
-  if (!printed.ok()) return printed;
+  RETURN_IF_ERROR(PrintAnswer(report, options.json,
+                              [&] { return RenderAdvice(report.file(), report.advice()); }));
   if (!runner.stopped_by().empty()) return runner.exit_status();
   return AdviceFits(report.advice()) ? kExitAnswered : kExitBad;
 }

@@ -3,6 +3,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/io/output.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -125,8 +126,7 @@ absl::StatusOr<int> ShowHelp(const CommandLine& line, const FlagSet& flags, std:
     *line.help = flags.Describe();
     return kExitAnswered;
   }
-  const absl::Status printed = PrintHelpText(StrCat(flags.Help(), more));
-  if (!printed.ok()) return printed;
+  RETURN_IF_ERROR(PrintHelpText(StrCat(flags.Help(), more)));
   return kExitAnswered;
 }
 

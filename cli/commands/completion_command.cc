@@ -10,6 +10,7 @@
 #include "cli/flags/help_text.h"
 #include "cli/io/output.h"
 #include "report/words/version.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -31,8 +32,7 @@ absl::StatusOr<std::vector<CommandHelp>> AllHelp() {
     row.name = command.name;
     row.summary = command.summary;
     if (command.is_python) continue;
-    const absl::StatusOr<int> described = command.run({{"--help"}, &row.help});
-    if (!described.ok()) return described.status();
+    RETURN_IF_ERROR(command.run({{"--help"}, &row.help}).status());
     for (HelpFlag& flag : command.common_flags()) row.help.flags.push_back(std::move(flag));
   }
   return all;
@@ -67,15 +67,12 @@ absl::StatusOr<int> RunCompletion(const CommandLine& line) {
     return absl::InvalidArgumentError(
         "completion: expected bash, zsh, fish or man; see memreplay completion --help");
   }
-  absl::StatusOr<std::vector<CommandHelp>> commands = AllHelp();
-  if (!commands.ok()) return commands.status();
-  if (kind != "man") AddFlagsOfForms(&*commands);
-  const absl::Status printed =
-      Print(kind == "bash"   ? BashCompletion(*commands)
-            : kind == "zsh"  ? ZshCompletion(*commands)
-            : kind == "fish" ? FishCompletion(*commands)
-                             : ManPage(*commands, kVersion, ProgramHelp()));
-  if (!printed.ok()) return printed;
+  ASSIGN_OR_RETURN(std::vector<CommandHelp> commands, AllHelp());
+  if (kind != "man") AddFlagsOfForms(&commands);
+  RETURN_IF_ERROR(Print(kind == "bash"   ? BashCompletion(commands)
+                        : kind == "zsh"  ? ZshCompletion(commands)
+                        : kind == "fish" ? FishCompletion(commands)
+                                         : ManPage(commands, kVersion, ProgramHelp())));
   return kExitAnswered;
 }
 

@@ -20,6 +20,7 @@
 #include "trace/formats/open_trace.h"
 #include "trace/formats/write_trace.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -128,9 +129,8 @@ absl::Status Replayed(const Study& study, RunLogObserver* log) {
 absl::Status WriteRuns(const std::string& in, const std::string& out, const RunFormat& format,
                        const ConvertFlags& options) {
   Progress progress(StrCat("reading ", in));
-  const absl::StatusOr<OpenedFile> opened = OpenWithSettings(in, options.settings);
-  if (!opened.ok()) return opened.status();
-  const std::vector<DeviceTrace>& devices = opened->trace->devices;
+  ASSIGN_OR_RETURN(const OpenedFile opened, OpenWithSettings(in, options.settings));
+  const std::vector<DeviceTrace>& devices = opened.trace->devices;
   std::vector<size_t> chosen;
   for (size_t i = 0; i < devices.size(); ++i) {
     if (!options.device.has_value() || devices[i].device == *options.device) chosen.push_back(i);
@@ -140,21 +140,20 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
     return absl::InvalidArgumentError(
         StrCat(in, ": has ", chosen.size(), " devices; choose one with --device"));
   }
-  absl::StatusOr<OutputFile> file = OutputFile::Open(out, {in});
-  if (!file.ok()) return file.status();
-  FileSink sink(&*file);
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(out, {in}));
+  FileSink sink(&file);
   for (const size_t index : chosen) {
     progress.SetActivity(StrCat("replaying device ", devices[index].device));
-    const Study& study = *opened->studied.devices[index];
+    const Study& study = *opened.devices[index];
     const Schedule& schedule = study.schedule();
     RunLogObserver log(schedule, study.settings().as_recorded);
-    if (absl::Status run = Replayed(study, &log); !run.ok()) return run;
+    RETURN_IF_ERROR(Replayed(study, &log));
     progress.SetActivity(StrCat("writing ", out));
     const absl::Status written =
         format.write(study, log.log(), options, index == chosen.front(), sink);
     if (!written.ok()) return Within(out, written);
   }
-  return file->Close();
+  return file.Close();
 }
 
 }  // namespace
@@ -180,25 +179,22 @@ absl::StatusOr<int> RunConvert(const CommandLine& line) {
   }
   const std::string& in = (*paths)[0];
   const std::string& out = (*paths)[1];
-  if (const absl::Status writable = CheckOutputs({out}, {in}); !writable.ok()) return writable;
+  RETURN_IF_ERROR(CheckOutputs({out}, {in}));
   if (const RunFormat* format = FindRunFormat(options.to, out); format != nullptr) {
-    if (const absl::Status done = WriteRuns(in, out, *format, options); !done.ok()) return done;
+    RETURN_IF_ERROR(WriteRuns(in, out, *format, options));
     return kExitAnswered;
   }
-  const absl::StatusOr<const TraceFormat*> format = ChooseFormat(options.to, out);
-  if (!format.ok()) return format.status();
+  ASSIGN_OR_RETURN(const TraceFormat* format, ChooseFormat(options.to, out));
 
   Progress progress(StrCat("reading ", in));
-  const absl::StatusOr<Trace> trace = OpenTrace(in);
-  if (!trace.ok()) return trace.status();
+  ASSIGN_OR_RETURN(const Trace trace, OpenTrace(in));
   progress.SetActivity(StrCat("writing ", out));
-  absl::StatusOr<OutputFile> file = OutputFile::Open(out, {in});
-  if (!file.ok()) return file.status();
-  FileSink sink(&*file);
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(out, {in}));
+  FileSink sink(&file);
   std::vector<std::string> losses;
-  const absl::Status written = (*format)->write(*trace, sink, &losses);
-  if (!written.ok() && file->status().ok()) return Within(out, written);
-  if (const absl::Status closed = file->Close(); !closed.ok()) return closed;
+  const absl::Status written = format->write(trace, sink, &losses);
+  if (!written.ok() && file.status().ok()) return Within(out, written);
+  RETURN_IF_ERROR(file.Close());
   for (const std::string& loss : losses) PrintError(StrCat("left out of ", out, ": ", loss));
   return kExitAnswered;
 }

@@ -14,6 +14,7 @@
 #include "report/ask/diff.h"
 #include "report/device/device_report.h"
 #include "report/text/render_diff.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -30,12 +31,10 @@ constexpr uint64_t kMaxReportBytes = uint64_t{1} << 30;
 
 absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
   const Progress progress(StrCat("reading ", path));
-  const absl::StatusOr<bool> is_report = StartsLikeReport(path);
-  if (!is_report.ok()) return is_report.status();
-  if (*is_report) {
-    const absl::StatusOr<std::string> text = ReadText(path, kMaxReportBytes);
-    if (!text.ok()) return text.status();
-    absl::StatusOr<proto::Report> report = ParseReport(*text);
+  ASSIGN_OR_RETURN(const bool is_report, StartsLikeReport(path));
+  if (is_report) {
+    ASSIGN_OR_RETURN(const std::string text, ReadText(path, kMaxReportBytes));
+    absl::StatusOr<proto::Report> report = ParseReport(text);
     if (!report.ok()) return Within(path, report.status());
     if (!report->error().empty()) {
       return absl::InvalidArgumentError(
@@ -44,9 +43,8 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
     report->set_file(StrCat(path, " (", report->command(), " of ", report->file(), ")"));
     return DiffSide{*std::move(report), nullptr};
   }
-  absl::StatusOr<std::shared_ptr<const Trace>> opened = OpenShared(path);
-  if (!opened.ok()) return opened.status();
-  return SideOf(*std::move(opened), path);
+  ASSIGN_OR_RETURN(std::shared_ptr<const Trace> opened, OpenShared(path));
+  return SideOf(std::move(opened), path);
 }
 
 }  // namespace
@@ -64,15 +62,11 @@ absl::StatusOr<int> RunDiff(const CommandLine& line) {
     return absl::InvalidArgumentError(StrCat("diff: expected A and B, found ", files->size(),
                                              " arguments; see memreplay diff --help"));
   }
-  const absl::StatusOr<DiffSide> a = OpenSide((*files)[0]);
-  if (!a.ok()) return a.status();
-  const absl::StatusOr<DiffSide> b = OpenSide((*files)[1]);
-  if (!b.ok()) return b.status();
+  ASSIGN_OR_RETURN(const DiffSide a, OpenSide((*files)[0]));
+  ASSIGN_OR_RETURN(const DiffSide b, OpenSide((*files)[1]));
   proto::Report report = StartReport("diff", "", Trace());
-  *report.mutable_diff() = DiffReports(*a, *b, held);
-  const absl::Status printed =
-      PrintAnswer(report, json, [&] { return RenderDiffText(report.diff()); });
-  if (!printed.ok()) return printed;
+  *report.mutable_diff() = DiffReports(a, b, held);
+  RETURN_IF_ERROR(PrintAnswer(report, json, [&] { return RenderDiffText(report.diff()); }));
   return kExitAnswered;
 }
 

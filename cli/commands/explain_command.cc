@@ -17,6 +17,7 @@
 #include "report/message/explain.h"
 #include "report/text/render_explanation.h"
 #include "trace/bytes/byte_source.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -53,13 +54,12 @@ bool IsText(const std::string& source) {
 }
 
 absl::Status ReadInto(const std::string& path, LogScan* scan) {
-  const absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
-  if (!source.ok()) return source.status();
-  const bool is_stream = !(*source)->remaining().has_value();
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, ByteSource::Open(path));
+  const bool is_stream = !source->remaining().has_value();
   Progress progress(StrCat("reading ", path));
-  const bool is_mapped = !is_stream && (*source)->encoding() == ByteSource::Encoding::kPlain;
+  const bool is_mapped = !is_stream && source->encoding() == ByteSource::Encoding::kPlain;
   uint64_t seen = 0;
-  for (std::string_view piece = (*source)->Peek(1); !piece.empty(); piece = (*source)->Peek(1)) {
+  for (std::string_view piece = source->Peek(1); !piece.empty(); piece = source->Peek(1)) {
     piece = piece.substr(0, kStep);
     seen += piece.size();
     if (is_stream && seen > kMaxStream) {
@@ -68,10 +68,10 @@ absl::Status ReadInto(const std::string& path, LogScan* scan) {
     }
     scan->Add(piece);
     if (is_mapped) ReleasePages(piece);
-    (*source)->Skip(piece.size());
+    source->Skip(piece.size());
   }
-  if ((*source)->status().ok()) return absl::OkStatus();
-  return Within(path, (*source)->status());
+  if (source->status().ok()) return absl::OkStatus();
+  return Within(path, source->status());
 }
 
 }  // namespace
@@ -81,9 +81,8 @@ absl::StatusOr<int> PrintExplanation(const std::string& source, bool json) {
   const bool is_text = IsText(source);
   if (is_text) {
     scan.Add(source);
-  } else if (const absl::Status read = ReadInto(source, &scan); !read.ok()) {
-    return read;
-  }
+  } else
+    RETURN_IF_ERROR(ReadInto(source, &scan));
   absl::StatusOr<proto::Report> report = Explain(&scan);
   if (!report.ok()) {
     return absl::Status(report.status().code(),
@@ -91,9 +90,8 @@ absl::StatusOr<int> PrintExplanation(const std::string& source, bool json) {
                                ToStd(report.status().message())));
   }
   if (!is_text) report->set_file(source);
-  const absl::Status printed =
-      PrintAnswer(*report, json, [&] { return RenderExplanationText(report->explanation()); });
-  if (!printed.ok()) return printed;
+  RETURN_IF_ERROR(
+      PrintAnswer(*report, json, [&] { return RenderExplanationText(report->explanation()); }));
   return kExitBad;
 }
 

@@ -16,6 +16,7 @@
 #include "report/text/render_text.h"
 #include "report/words/render_json.h"
 #include "report/words/verdict.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -58,8 +59,7 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
 absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::string_view command,
                                                   FlagSet* flags, bool may_be_none) {
   if (AsksForHelp(line.args)) {
-    const absl::StatusOr<int> shown = ShowHelp(line, *flags);
-    if (!shown.ok()) return shown.status();
+    RETURN_IF_ERROR(ShowHelp(line, *flags).status());
     return std::nullopt;
   }
   absl::StatusOr<Inputs> inputs = Inputs::Split(line.args, *flags);
@@ -87,9 +87,8 @@ absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const std::st
                                          const Inputs& inputs, const FileFlags& options,
                                          size_t threads, DeviceQuestion ask) {
   Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.settings);
-  if (!opened.ok()) return opened.status();
-  return AnswerFile(command, *opened, options, {file, threads, progress}, ask);
+  ASSIGN_OR_RETURN(const OpenedFile opened, inputs.Open(file, options.settings));
+  return AnswerFile(command, opened, options, {file, threads, progress}, ask);
 }
 
 absl::StatusOr<int> AnswerFiles(std::string_view command, const Inputs& inputs,
@@ -113,28 +112,27 @@ void AddJobs(FlagSet* flags, std::optional<int64_t>* jobs) {
 absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::string>& paths,
                                ReportForm form, const std::optional<int64_t>& jobs,
                                FileQuestion answer, Placement placement) {
-  if (const absl::Status bad = CheckJobs(command, jobs); !bad.ok()) return bad;
-  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(paths);
-  if (!files.ok()) return files.status();
-  const bool several = files->size() > 1;
-  const Jobs share = ShareOut(static_cast<size_t>(jobs.value_or(0)), files->size());
+  RETURN_IF_ERROR(CheckJobs(command, jobs));
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandDirectories(paths));
+  const bool several = files.size() > 1;
+  const Jobs share = ShareOut(static_cast<size_t>(jobs.value_or(0)), files.size());
   const auto answer_one = [&](const std::string& file) { return answer(file, share.threads); };
   // Shows how many files are done; the processes show nothing of their own.
   std::optional<Progress> progress;
   if (several && form != ReportForm::kJson) {
-    progress.emplace(StrCat(command, " of ", files->size(), " files"));
-    progress->SetTotal(files->size());
+    progress.emplace(StrCat(command, " of ", files.size(), " files"));
+    progress->SetTotal(files.size());
   }
   std::optional<Processes> processes;
   if (several && placement == Placement::kOwnProcesses) {
-    processes.emplace(*files, answer_one, share.processes);
+    processes.emplace(files, answer_one, share.processes);
   }
   int status = kExitAnswered;
   bool first = true;
   proto::Job job;
   Text texts;
-  for (size_t i = 0; i < files->size(); ++i) {
-    const std::string& file = (*files)[i];
+  for (size_t i = 0; i < files.size(); ++i) {
+    const std::string& file = files[i];
     if (progress.has_value()) progress->SetDone(i);
     absl::StatusOr<proto::Report> report =
         processes.has_value() ? processes->Take(i) : answer_one(file);
@@ -150,7 +148,7 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
     if (!report->error().empty() && (!several || form != ReportForm::kJson)) continue;
     Text text;
     if (form == ReportForm::kJson) {
-      if (several && i + 1 == files->size()) {
+      if (several && i + 1 == files.size()) {
         FinishJob(&job);
         *report->mutable_job() = job;
       }
@@ -165,8 +163,7 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
       texts.Append(text);
       continue;
     }
-    const absl::Status printed = form == ReportForm::kText ? PrintText(text) : Print(text.text);
-    if (!printed.ok()) return printed;
+    RETURN_IF_ERROR(form == ReportForm::kText ? PrintText(text) : Print(text.text));
   }
   progress.reset();
   if (several && form == ReportForm::kText) {
@@ -174,8 +171,7 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
     Text all = RenderJobText(job);
     if (!all.text.empty()) all.text += '\n';
     all.Append(texts);
-    const absl::Status printed = PrintText(all);
-    if (!printed.ok()) return printed;
+    RETURN_IF_ERROR(PrintText(all));
   }
   return status;
 }
@@ -184,7 +180,7 @@ absl::StatusOr<std::vector<proto::Report>> CollectReports(std::string_view comma
                                                           const std::vector<std::string>& files,
                                                           const std::optional<int64_t>& jobs,
                                                           FileQuestion answer) {
-  if (const absl::Status bad = CheckJobs(command, jobs); !bad.ok()) return bad;
+  RETURN_IF_ERROR(CheckJobs(command, jobs));
   const Jobs share = ShareOut(static_cast<size_t>(jobs.value_or(0)), files.size());
   const auto answer_one = [&](const std::string& file) { return answer(file, share.threads); };
   Processes processes(files, answer_one, share.processes);

@@ -15,6 +15,7 @@
 #include "report/ask/prediction.h"
 #include "report/ask/settings_text.h"
 #include "report/text/render_largest_fit.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -62,13 +63,11 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
   question.settings = options.file.settings;
   question.cuda_context =
       SetContext(options.context, options.capacity, inputs.multiprocessors(), &question.settings);
-  const absl::StatusOr<proto::Report> report = AskLargestFit(question);
-  if (!report.ok()) return report.status();
-  const absl::Status printed = PrintAnswer(*report, options.file.json, [&] {
-    return StrCat(RenderLargestFit(*report), NoteLines({question.settings.capacity_note}));
-  });
-  if (!printed.ok()) return printed;
-  for (const auto& setting : report->largest_fit().settings()) {
+  ASSIGN_OR_RETURN(const proto::Report report, AskLargestFit(question));
+  RETURN_IF_ERROR(PrintAnswer(report, options.file.json, [&] {
+    return StrCat(RenderLargestFit(report), NoteLines({question.settings.capacity_note}));
+  }));
+  for (const auto& setting : report.largest_fit().settings()) {
     if (setting.largest() > 0) return kExitAnswered;
   }
   return kExitBad;
@@ -92,11 +91,10 @@ absl::StatusOr<int> RunFit(const CommandLine& line) {
       "context", &options.context,
       "memory of the CUDA context, which nvidia-smi shows as well (default: by the GPU's\n"
       "multiprocessors; 500 MiB if no GPU is named)");
-  const absl::StatusOr<std::optional<Inputs>> parsed =
-      ParseInputs(line, "fit", &flags, /*may_be_none=*/true);
-  if (!parsed.ok()) return parsed.status();
-  if (!parsed->has_value()) return kExitAnswered;
-  const Inputs& inputs = **parsed;
+  ASSIGN_OR_RETURN(const std::optional<Inputs> parsed,
+                   ParseInputs(line, "fit", &flags, /*may_be_none=*/true));
+  if (!parsed.has_value()) return kExitAnswered;
+  const Inputs& inputs = *parsed;
   if (!inputs.unknown_key().empty()) {
     const absl::StatusOr<int> status = FindValue(inputs, options);
     return status.ok() ? status : Within("fit", status.status());

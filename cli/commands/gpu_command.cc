@@ -23,6 +23,7 @@
 #include "sim/run/replay.h"
 #include "trace/bytes/output_file.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -100,10 +101,9 @@ class Conductor final : public Pacer {
 
 absl::Status WriteCosts(const std::string& path, const Inputs& inputs, proto::GpuCosts costs) {
   costs.set_date(absl::FormatTime("%Y-%m-%d", absl::Now(), absl::UTCTimeZone()));
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path, inputs.paths());
-  if (!file.ok()) return file.status();
-  file->Write(RenderJson(costs, JsonLayout::kIndented));
-  return file->Close();
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, inputs.paths()));
+  file.Write(RenderJson(costs, JsonLayout::kIndented));
+  return file.Close();
 }
 
 }  // namespace
@@ -140,11 +140,10 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
                         "write the cost of driver calls, as JSON for sweep --costs; - is standard\n"
                         "output. Without a FILE to replay, makes calls to measure it");
   AddJsonFlag(&options.file.json, &flags);
-  const absl::StatusOr<std::optional<Inputs>> parsed =
-      ParseInputs(line, "gpu", &flags, /*may_be_none=*/true);
-  if (!parsed.ok()) return parsed.status();
-  if (!parsed->has_value()) return kExitAnswered;
-  const Inputs& inputs = **parsed;
+  ASSIGN_OR_RETURN(const std::optional<Inputs> parsed,
+                   ParseInputs(line, "gpu", &flags, /*may_be_none=*/true));
+  if (!parsed.has_value()) return kExitAnswered;
+  const Inputs& inputs = *parsed;
   if (inputs.files().empty() && !options.costs_out.has_value()) {
     return absl::InvalidArgumentError("gpu: no FILE given; see memreplay gpu --help");
   }
@@ -158,9 +157,7 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
   std::vector<std::string> outputs;
   if (!is_taken && !inputs.files().empty()) outputs.emplace_back("-");
   if (options.costs_out.has_value()) outputs.push_back(*options.costs_out);
-  if (const absl::Status writable = CheckOutputs(outputs, inputs.paths()); !writable.ok()) {
-    return writable;
-  }
+  RETURN_IF_ERROR(CheckOutputs(outputs, inputs.paths()));
   if (options.repeat.has_value() && *options.repeat < 1) {
     return absl::InvalidArgumentError(
         StrCat("gpu: --repeat: expected at least 1, found ", *options.repeat));
@@ -192,10 +189,7 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
     if (const absl::Status measured = asker.MeasureCosts(); !measured.ok()) {
       return Within("gpu", measured);
     }
-    if (const absl::Status written = WriteCosts(*options.costs_out, inputs, asker.Costs());
-        !written.ok()) {
-      return written;
-    }
+    RETURN_IF_ERROR(WriteCosts(*options.costs_out, inputs, asker.Costs()));
     return kExitAnswered;
   }
   const absl::StatusOr<int> status = ReportEach(
@@ -204,19 +198,15 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
         if (stop.received()) return absl::CancelledError(StrCat(file, ": not started"));
         Progress shown(StrCat("reading ", file));
         progress = &shown;
-        const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.file.settings);
-        if (!opened.ok()) return opened.status();
-        return AnswerFile("gpu", *opened, options.file, {file, 1, shown},
+        ASSIGN_OR_RETURN(const OpenedFile opened, inputs.Open(file, options.file.settings));
+        return AnswerFile("gpu", opened, options.file, {file, 1, shown},
                           [&](const Study& study, const FileRun& run) {
                             return asker.Ask(file, study, &run.progress);
                           });
       },
       Placement::kThisProcess);
   if (status.ok() && options.costs_out.has_value()) {
-    if (const absl::Status written = WriteCosts(*options.costs_out, inputs, asker.Costs());
-        !written.ok()) {
-      return written;
-    }
+    RETURN_IF_ERROR(WriteCosts(*options.costs_out, inputs, asker.Costs()));
   }
   return status;
 }

@@ -13,6 +13,7 @@
 #include "report/ask/inspect.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -29,14 +30,13 @@ constexpr char kInspectDescription[] =
 // The content of a file can be reported even if its settings are valid in no release.
 absl::StatusOr<OpenedFile> OpenAnyway(const std::string& file, const InspectQuestion& question,
                                       size_t threads) {
-  const absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
-  if (!trace.ok()) return trace.status();
-  absl::StatusOr<OpenedFile> opened = StudyNamed(file, *trace, {}, threads);
+  ASSIGN_OR_RETURN(const std::shared_ptr<const Trace> trace, OpenShared(file));
+  absl::StatusOr<OpenedFile> opened = StudyNamed(file, trace, {}, threads);
   if (opened.ok() || question.deep) return opened;
   SettingsRequest defaults;
   defaults.conf = "";
   defaults.fraction = 1;
-  return StudyNamed(file, *trace, defaults, threads);
+  return StudyNamed(file, trace, defaults, threads);
 }
 
 }  // namespace
@@ -59,16 +59,15 @@ absl::StatusOr<int> RunInspect(const CommandLine& line) {
   if (files->empty()) {
     return absl::InvalidArgumentError("inspect: no FILE given; see memreplay inspect --help");
   }
-  return ReportEach("inspect", *files, options.form(), options.jobs,
-                    [&](const std::string& file, size_t threads) -> absl::StatusOr<proto::Report> {
-                      Progress progress(StrCat("reading ", file));
-                      const absl::StatusOr<OpenedFile> opened = OpenAnyway(file, question, threads);
-                      if (!opened.ok()) return opened.status();
-                      return AnswerFile("inspect", *opened, options, {file, threads, progress},
-                                        [&](const Study& study, const FileRun&) {
-                                          return AskInspect(study, question);
-                                        });
-                    });
+  return ReportEach(
+      "inspect", *files, options.form(), options.jobs,
+      [&](const std::string& file, size_t threads) -> absl::StatusOr<proto::Report> {
+        Progress progress(StrCat("reading ", file));
+        ASSIGN_OR_RETURN(const OpenedFile opened, OpenAnyway(file, question, threads));
+        return AnswerFile(
+            "inspect", opened, options, {file, threads, progress},
+            [&](const Study& study, const FileRun&) { return AskInspect(study, question); });
+      });
 }
 
 }  // namespace memreplay

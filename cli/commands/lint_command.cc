@@ -11,6 +11,7 @@
 #include "report/ask/lint.h"
 #include "report/text/render_lint.h"
 #include "sim/settings/torch_profile.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -46,9 +47,7 @@ absl::StatusOr<int> RunLint(const CommandLine& line) {
     profile = *found;
   }
   const proto::Report report = LintReport(confs->front(), *profile, version.has_value());
-  const absl::Status printed =
-      PrintAnswer(report, json, [&] { return RenderLintText(report.lint()); });
-  if (!printed.ok()) return printed;
+  RETURN_IF_ERROR(PrintAnswer(report, json, [&] { return RenderLintText(report.lint()); }));
   return HasErrors(report.lint()) ? kExitBad : kExitAnswered;
 }
 

@@ -16,6 +16,7 @@
 #include "report/ask/oom.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -73,11 +74,10 @@ absl::StatusOr<int> RunOom(const CommandLine& line) {
                         "explain an error text instead: a file or log that contains it, - for\n"
                         "standard input, or the text itself");
   AddFileFlags(&options.file, &flags);
-  const absl::StatusOr<std::optional<Inputs>> inputs =
-      ParseInputs(line, "oom", &flags, /*may_be_none=*/true);
-  if (!inputs.ok()) return inputs.status();
-  if (!inputs->has_value()) return kExitAnswered;
-  const bool has_files = !(*inputs)->files().empty();
+  ASSIGN_OR_RETURN(const std::optional<Inputs> inputs,
+                   ParseInputs(line, "oom", &flags, /*may_be_none=*/true));
+  if (!inputs.has_value()) return kExitAnswered;
+  const bool has_files = !inputs->files().empty();
   if (options.message.has_value()) {
     if (has_files) return absl::InvalidArgumentError("oom: give a FILE or --message, not both");
     return PrintExplanation(*options.message, options.file.json);
@@ -85,7 +85,7 @@ absl::StatusOr<int> RunOom(const CommandLine& line) {
   if (!has_files) {
     return absl::InvalidArgumentError("oom: no FILE given; see memreplay oom --help");
   }
-  return AnswerFiles("oom", **inputs, options.file, [&](const Study& study, const FileRun& run) {
+  return AnswerFiles("oom", *inputs, options.file, [&](const Study& study, const FileRun& run) {
     run.progress.SetActivity(StrCat("examining device ", study.device()));
     return AskOom(study, options.report, &run.progress);
   });

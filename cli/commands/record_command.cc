@@ -22,6 +22,7 @@
 #include "report/words/record_faults.h"
 #include "report/words/sizes.h"
 #include "trace/bytes/output_file.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -104,17 +105,14 @@ void AddUnmet(const std::vector<std::string>& remedies, proto::RecordReport* rep
 
 absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {
   const std::vector<std::string> remedies = options.remedies;
-  absl::StatusOr<ScriptRecording> run = RunAndShow(std::move(options));
-  if (!run.ok()) return run.status();
-  proto::RecordReport& report = run->report;
+  ASSIGN_OR_RETURN(ScriptRecording run, RunAndShow(std::move(options)));
+  proto::RecordReport& report = run.report;
   SetVersions(&report);
-  for (size_t i = 0; i < run->snapshots.size(); ++i) {
+  for (size_t i = 0; i < run.snapshots.size(); ++i) {
     proto::RecordedProcess& process = *report.mutable_processes(static_cast<int>(i));
     const Progress progress(StrCat("replaying ", process.snapshot()));
-    const absl::StatusOr<OpenedFile> opened = OpenWithSettings(run->snapshots[i], {});
-    if (!opened.ok()) return opened.status();
-    const absl::Status replayed = AddReplays(opened->studied, &process);
-    if (!replayed.ok()) return replayed;
+    ASSIGN_OR_RETURN(const OpenedFile opened, OpenWithSettings(run.snapshots[i], {}));
+    RETURN_IF_ERROR(AddReplays(opened, &process));
     AddProcessMemory(&process);
   }
   AddUnmet(remedies, &report);
@@ -150,11 +148,10 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
   flags.AddShort('o', "out");
   flags.AddSwitch("json", &options.json,
                   "print the summary as JSON; the script's output goes to standard error");
-  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
-  if (!program.ok()) return program.status();
+  ASSIGN_OR_RETURN(std::vector<std::string> program, flags.ParseLeading(line.args));
   if (flags.help_requested()) return ShowHelp(line, flags);
   if (IsCardList(run.card)) return ListCards(options.json);
-  SetProgram(*std::move(program), &run);
+  SetProgram(std::move(program), &run);
   run.place.is_default = !options.out.has_value();
   if (options.out.has_value()) run.place.out = *options.out;
   const bool is_taken = IsStandardOutput(run.place.out);
@@ -162,16 +159,14 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
     return absl::InvalidArgumentError("--json and -o - cannot both have standard output");
   }
   if (options.json || is_taken) run.output = "-";
-  if (const absl::Status call = CheckRecordCall(run); !call.ok()) return call;
+  RETURN_IF_ERROR(CheckRecordCall(run));
   const absl::StatusOr<proto::RecordReport> report = Record(run);
   if (!report.ok() && run.card.empty() && HasFlag(run.program, "--card")) {
     return Within(ToStd(report.status().message()), NoCard(run.program));
   }
   if (!report.ok()) return report.status();
   if (!is_taken) {
-    const absl::Status printed =
-        PrintAnswer(*report, options.json, [&] { return RenderRecord(*report); });
-    if (!printed.ok()) return printed;
+    RETURN_IF_ERROR(PrintAnswer(*report, options.json, [&] { return RenderRecord(*report); }));
   }
   if (report->exit_status() != 0) return report->exit_status();
   return report->faults().empty() ? kExitAnswered : kExitBad;

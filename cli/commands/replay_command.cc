@@ -21,6 +21,7 @@
 #include "trace/bytes/output_file.h"
 #include "trace/formats/torch/torch_snapshot_writer.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -95,14 +96,14 @@ absl::StatusOr<proto::DeviceReport> ReplayDevice(const Study& study, const Repla
   progress->SetActivity(StrCat("replaying device ", schedule.device()));
   progress->SetTotal(schedule.requests().size());
 
-  absl::StatusOr<ReplayAnswer> answer =
+  ASSIGN_OR_RETURN(
+      ReplayAnswer answer,
       AskReplay(study, options.start == "fresh" ? StartPolicy::kFresh : StartPolicy::kRecorded,
-                watchers.size() > 0 ? &watchers : nullptr);
-  if (!answer.ok()) return answer.status();
+                watchers.size() > 0 ? &watchers : nullptr));
   runs->push_back(
-      {schedule.device(), recorder.TakeEvents(), std::move(answer->segments), schedule.pools()});
-  if (shows_timeline) AddTimeline(timeline.buckets(), answer->report.mutable_loop());
-  return std::move(answer->report);
+      {schedule.device(), recorder.TakeEvents(), std::move(answer.segments), schedule.pools()});
+  if (shows_timeline) AddTimeline(timeline.buckets(), answer.report.mutable_loop());
+  return std::move(answer.report);
 }
 
 // Returns where the events of `file` are written, "" for nowhere.
@@ -116,42 +117,37 @@ std::string EventsPath(const std::string& file, const ReplayFlags& options) {
 // Returns the runs as torch.cuda.memory._dump_snapshot() would have written them.
 absl::Status WriteSnapshot(const std::string& path, const Inputs& inputs, const Trace& trace,
                            const ReplaySettings& settings, std::vector<RecordedRun> runs) {
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path, inputs.paths());
-  if (!file.ok()) return file.status();
-  FileSink sink(&*file);
-  file->Fail(WriteTorchSnapshot(MakeRecording(trace, DescribeSettings(settings.config),
-                                              settings.torch.profile->release, std::move(runs)),
-                                sink, nullptr));
-  return file->Close();
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, inputs.paths()));
+  FileSink sink(&file);
+  file.Fail(WriteTorchSnapshot(MakeRecording(trace, DescribeSettings(settings.config),
+                                             settings.torch.profile->release, std::move(runs)),
+                               sink, nullptr));
+  return file.Close();
 }
 
 absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& inputs,
                                          const ReplayFlags& options, size_t threads) {
   Progress progress(StrCat("reading ", file));
-  const absl::StatusOr<OpenedFile> opened = inputs.Open(file, options.file.settings, threads);
-  if (!opened.ok()) return opened.status();
+  ASSIGN_OR_RETURN(const OpenedFile opened, inputs.Open(file, options.file.settings, threads));
 
   std::optional<OutputFile> events;
   if (const std::string path = EventsPath(file, options); !path.empty()) {
-    absl::StatusOr<OutputFile> file_or = OutputFile::Open(path, inputs.paths());
-    if (!file_or.ok()) return file_or.status();
-    events.emplace(*std::move(file_or));
+    ASSIGN_OR_RETURN(OutputFile file_or, OutputFile::Open(path, inputs.paths()));
+    events.emplace(std::move(file_or));
   }
   std::vector<RecordedRun> runs;
-  absl::StatusOr<proto::Report> report =
-      AnswerFile("replay", *opened, options.file, {file, 1, progress},
-                 [&](const Study& study, const FileRun&) {
-                   return ReplayDevice(study, options, events.has_value() ? &*events : nullptr,
-                                       &runs, &progress);
-                 });
+  absl::StatusOr<proto::Report> report = AnswerFile(
+      "replay", opened, options.file, {file, 1, progress}, [&](const Study& study, const FileRun&) {
+        return ReplayDevice(study, options, events.has_value() ? &*events : nullptr, &runs,
+                            &progress);
+      });
   if (!report.ok()) return report;
   if (events.has_value()) {
-    if (const absl::Status closed = events->Close(); !closed.ok()) return closed;
+    RETURN_IF_ERROR(events->Close());
   }
   if (options.snapshot_out.has_value()) {
-    const absl::Status written = WriteSnapshot(*options.snapshot_out, inputs, *opened->trace,
-                                               opened->studied.settings, std::move(runs));
-    if (!written.ok()) return written;
+    RETURN_IF_ERROR(WriteSnapshot(*options.snapshot_out, inputs, *opened.trace, opened.settings,
+                                  std::move(runs)));
   }
   return report;
 }
@@ -210,19 +206,17 @@ absl::StatusOr<int> RunReplay(const CommandLine& line) {
       "write the run as a PyTorch memory snapshot, for torch.cuda._memory_viz and\n"
       "pytorch.org/memory_viz");
   AddFileFlags(&options.file, &flags);
-  const absl::StatusOr<std::optional<Inputs>> inputs = ParseInputs(line, "replay", &flags);
-  if (!inputs.ok()) return inputs.status();
-  if (!inputs->has_value()) return kExitAnswered;
-  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories((*inputs)->files());
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(const std::optional<Inputs> inputs, ParseInputs(line, "replay", &flags));
+  if (!inputs.has_value()) return kExitAnswered;
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandDirectories(inputs->files()));
   // The text of the report is not printed where something else goes to standard output.
   const bool is_taken =
       IsToStandardOutput(options.events_out) || IsToStandardOutput(options.snapshot_out);
   const ReportForm form = is_taken ? ReportForm::kNone : options.file.form();
-  if (const absl::Status call = CheckCall(*files, **inputs, options, form); !call.ok()) return call;
-  return ReportEach("replay", *files, form, options.file.jobs,
+  RETURN_IF_ERROR(CheckCall(files, *inputs, options, form));
+  return ReportEach("replay", files, form, options.file.jobs,
                     [&](const std::string& file, size_t threads) {
-                      return ReplayFile(file, **inputs, options, threads);
+                      return ReplayFile(file, *inputs, options, threads);
                     });
 }
 

@@ -23,6 +23,7 @@
 #include "report/page/render_html.h"
 #include "trace/bytes/output_file.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -48,10 +49,9 @@ struct ReportFlags {
 
 absl::Status WritePage(const std::string& path, const Inputs& files,
                        absl::Span<const PageInput> inputs, const proto::Job* job) {
-  absl::StatusOr<OutputFile> file = OutputFile::Open(path, files.paths());
-  if (!file.ok()) return file.status();
-  file->Write(RenderHtml(inputs, job));
-  return file->Close();
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, files.paths()));
+  file.Write(RenderHtml(inputs, job));
+  return file.Close();
 }
 
 // `page` is "" for a file without a page of its own; `part`, which may be null, receives what a
@@ -63,25 +63,22 @@ absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& 
   PageQuestion question;
   question.search = options.search;
   question.threads = std::max<size_t>(1, std::thread::hardware_concurrency());
-  const absl::StatusOr<OpenedFile> opened =
-      inputs.Open(file, options.file.settings, question.threads);
-  if (!opened.ok()) return opened.status();
+  ASSIGN_OR_RETURN(const OpenedFile opened,
+                   inputs.Open(file, options.file.settings, question.threads));
   question.progress = &progress;
-  absl::StatusOr<PageInput> input = AskFilePage(file, *opened, options.file.settings, options.confs,
-                                                options.file.device, std::move(question));
-  if (!input.ok()) return input.status();
+  ASSIGN_OR_RETURN(PageInput input, AskFilePage(file, opened, options.file.settings, options.confs,
+                                                options.file.device, std::move(question)));
   if (part != nullptr) {  // the page is the job's
-    *part = *std::move(input);
+    *part = std::move(input);
     return part->report;
   }
-  if (page.empty()) return std::move(input->report);
+  if (page.empty()) return std::move(input.report);
   progress.SetActivity(StrCat("writing ", page));
-  if (const absl::Status written =
-          WritePage(page, inputs, absl::MakeConstSpan(&*input, 1), nullptr);
+  if (const absl::Status written = WritePage(page, inputs, absl::MakeConstSpan(&input, 1), nullptr);
       !written.ok())
     return written;
-  input->report.mutable_written()->set_path(page);
-  return std::move(input->report);
+  input.report.mutable_written()->set_path(page);
+  return std::move(input.report);
 }
 
 // "dir/step.pickle.gz" -> "step.html"; with `whole_path`, "dir_step.html".
@@ -152,34 +149,32 @@ absl::StatusOr<int> RunReport(const CommandLine& line) {
   AddJobs(&flags, &options.file.jobs);
   flags.AddSwitch("json", &options.file.json,
                   "print the data of the page as JSON; a page is written only with -o");
-  const absl::StatusOr<std::optional<Inputs>> parsed = ParseInputs(line, "report", &flags);
-  if (!parsed.ok()) return parsed.status();
-  if (!parsed->has_value()) return kExitAnswered;
-  const Inputs& inputs = **parsed;
-  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(inputs.files());
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(const std::optional<Inputs> parsed, ParseInputs(line, "report", &flags));
+  if (!parsed.has_value()) return kExitAnswered;
+  const Inputs& inputs = *parsed;
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandDirectories(inputs.files()));
   const bool is_printed = options.output.has_value() && IsStandardOutput(*options.output);
   if (is_printed && options.file.json) {
     return absl::InvalidArgumentError("report: --json and -o - cannot both have standard output");
   }
-  const std::map<std::string, std::string> pages = PagesOf(*files, inputs, options);
+  const std::map<std::string, std::string> pages = PagesOf(files, inputs, options);
   // The ranks of one job share one page.
-  const bool is_job = files->size() > 1 && options.output.has_value() && pages.empty();
+  const bool is_job = files.size() > 1 && options.output.has_value() && pages.empty();
   std::vector<std::string> outputs;
   if (!is_printed) outputs.emplace_back("-");
   for (const auto& [file, page] : pages) {
     outputs.push_back(page);
     if (page == options.output) continue;
-    if (const absl::Status own = CheckReplacesOwn(page, kPageMark); !own.ok()) return own;
+    RETURN_IF_ERROR(CheckReplacesOwn(page, kPageMark));
   }
   if (is_job) outputs.push_back(*options.output);
-  if (const absl::Status writable = CheckOutputs(outputs, *files); !writable.ok()) return writable;
+  RETURN_IF_ERROR(CheckOutputs(outputs, files));
   std::map<std::string, PageInput> parts;
   const ReportForm form = is_printed          ? ReportForm::kNone
                           : options.file.json ? ReportForm::kJson
                                               : ReportForm::kText;
   const absl::StatusOr<int> status = ReportEach(
-      "report", *files, form, options.file.jobs,
+      "report", files, form, options.file.jobs,
       [&](const std::string& file, size_t) {
         const auto page = pages.find(file);
         return ReportFile(file, inputs, page == pages.end() ? "" : page->second, options,
@@ -189,16 +184,14 @@ absl::StatusOr<int> RunReport(const CommandLine& line) {
   if (!is_job || !status.ok()) return status;
   std::vector<PageInput> ranks;
   proto::Job job;
-  for (const std::string& file : *files) {
+  for (const std::string& file : files) {
     if (parts[file].report.devices().empty()) continue;
     AddToJob(parts[file].report, &job);
     ranks.push_back(std::move(parts[file]));
   }
   if (ranks.empty()) return status;
   FinishJob(&job);
-  if (const absl::Status written = WritePage(*options.output, inputs, ranks, &job); !written.ok()) {
-    return written;
-  }
+  RETURN_IF_ERROR(WritePage(*options.output, inputs, ranks, &job));
   return status;
 }
 

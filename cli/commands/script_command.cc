@@ -16,6 +16,7 @@
 #include "experiment/recorded_runs.h"
 #include "experiment/value_trials.h"
 #include "report/text/render_script.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -141,25 +142,23 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   flags.AddSwitch("no-cache", &options.no_cache, "run everything again");
   AddJsonFlag(&options.json, &flags);
   AddScriptKey(is_fit, &flags, &options);
-  absl::StatusOr<std::vector<std::string>> program = flags.ParseLeading(line.args);
-  if (!program.ok()) return program.status();
+  ASSIGN_OR_RETURN(std::vector<std::string> program, flags.ParseLeading(line.args));
   if (flags.help_requested()) return ShowHelp(line, flags);
-  SetProgram(*std::move(program), &script);
+  SetProgram(std::move(program), &script);
   if (std::any_of(question.cards.begin(), question.cards.end(), IsCardList)) {
     return ListCards(options.json);
   }
-  if (const absl::Status key = FindKey(is_fit, &options); !key.ok()) return key;
+  RETURN_IF_ERROR(FindKey(is_fit, &options));
   if (question.cards.empty()) return NoCard(script.program);
-  const absl::StatusOr<TriedValues> tried =
-      TriedValuesOf(question.key.name, options.step, options.max, options.listed);
-  if (!tried.ok()) return tried.status();
-  question.values = *tried;
+  ASSIGN_OR_RETURN(const TriedValues tried,
+                   TriedValuesOf(question.key.name, options.step, options.max, options.listed));
+  question.values = tried;
   if (options.jobs.value_or(1) < 1) {
     return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));
   }
   for (const std::string& card : question.cards) {
     script.card = card;
-    if (const absl::Status call = CheckRecordCall(script); !call.ok()) return call;
+    RETURN_IF_ERROR(CheckRecordCall(script));
   }
 
   RecordedRuns runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
@@ -173,10 +172,9 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
     return runner.exit_status();
   }
   if (!report.ok()) return report.status();
-  const absl::Status printed = PrintAnswer(*report, options.json, [&] {
+  RETURN_IF_ERROR(PrintAnswer(*report, options.json, [&] {
     return is_fit ? RenderScriptFit(*report) : RenderScriptSweep(*report);
-  });
-  if (!printed.ok()) return printed;
+  }));
   if (!runner.stopped_by().empty()) return runner.exit_status();
   return ValuesFit(question, *report) ? kExitAnswered : kExitBad;
 }

@@ -22,6 +22,7 @@
 #include "report/device/device_report.h"
 #include "report/text/render_together.h"
 #include "report/words/new_report.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -53,9 +54,8 @@ struct SweepFlags {
 };
 
 absl::StatusOr<DriverCosts> ReadCosts(const std::string& file) {
-  const absl::StatusOr<std::string> text = ReadText(file, kMaxCostsBytes);
-  if (!text.ok()) return text.status();
-  absl::StatusOr<DriverCosts> costs = ParseDriverCosts(*text);
+  ASSIGN_OR_RETURN(const std::string text, ReadText(file, kMaxCostsBytes));
+  absl::StatusOr<DriverCosts> costs = ParseDriverCosts(text);
   return costs.ok() ? std::move(costs) : Within(file, costs.status());
 }
 
@@ -79,10 +79,9 @@ absl::StatusOr<proto::DeviceReport> SweepDevice(const Study& study, const FileRu
 // Returns the answers in `path`, as sweep --json wrote them: one, or one per line. Answers about
 // the same file become one.
 absl::Status ReadSweeps(const std::string& path, std::vector<proto::Report>* reports) {
-  const absl::StatusOr<std::string> text = ReadText(path, kMaxSweepsBytes);
-  if (!text.ok()) return text.status();
-  std::vector<absl::string_view> answers = {*text};
-  if (text->substr(0, 2) != "{\n") answers = absl::StrSplit(*text, '\n', absl::SkipWhitespace());
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path, kMaxSweepsBytes));
+  std::vector<absl::string_view> answers = {text};
+  if (text.substr(0, 2) != "{\n") answers = absl::StrSplit(text, '\n', absl::SkipWhitespace());
   for (const absl::string_view json : answers) {
     absl::StatusOr<proto::Report> report = ParseReport(ToStd(json));
     if (!report.ok()) return Within(path, report.status());
@@ -113,9 +112,8 @@ absl::StatusOr<proto::Together> SweepTogether(const std::vector<std::string>& fi
     const absl::StatusOr<bool> is_report = StartsLikeReport(file);
     if (!is_report.ok() || !*is_report) {
       recordings.push_back(file);
-    } else if (const absl::Status read = ReadSweeps(file, &reports); !read.ok()) {
-      return read;
-    }
+    } else
+      RETURN_IF_ERROR(ReadSweeps(file, &reports));
   }
   const size_t elsewhere = reports.size();
   std::map<std::string, std::vector<std::string>> confs;
@@ -130,9 +128,8 @@ absl::StatusOr<proto::Together> SweepTogether(const std::vector<std::string>& fi
                                               });
                           });
   };
-  absl::StatusOr<std::vector<proto::Report>> alone = sweep(recordings);
-  if (!alone.ok()) return alone.status();
-  for (proto::Report& report : *alone) reports.push_back(std::move(report));
+  ASSIGN_OR_RETURN(std::vector<proto::Report> alone, sweep(recordings));
+  for (proto::Report& report : alone) reports.push_back(std::move(report));
   for (const proto::Report& file : reports) {
     if (!file.error().empty()) errors->insert(file.error());
   }
@@ -154,10 +151,9 @@ absl::StatusOr<proto::Together> SweepTogether(const std::vector<std::string>& fi
     for (std::string& conf : missing) file.add_confs(std::move(conf));
   }
   if (!lacking.empty()) {
-    const absl::StatusOr<std::vector<proto::Report>> others = sweep(lacking);
-    if (!others.ok()) return others.status();
+    ASSIGN_OR_RETURN(const std::vector<proto::Report> others, sweep(lacking));
     for (size_t i = elsewhere, next = 0; i < reports.size() && next < lacking.size(); ++i) {
-      if (recordings[i - elsewhere] == lacking[next]) AddRows((*others)[next++], &reports[i]);
+      if (recordings[i - elsewhere] == lacking[next]) AddRows(others[next++], &reports[i]);
     }
   }
   proto::Together answer = CompareTogether(reports);
@@ -166,19 +162,17 @@ absl::StatusOr<proto::Together> SweepTogether(const std::vector<std::string>& fi
 }
 
 absl::StatusOr<int> AnswerTogether(const Inputs& inputs, const SweepFlags& options) {
-  const absl::StatusOr<std::vector<std::string>> files = ExpandDirectories(inputs.files());
-  if (!files.ok()) return files.status();
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandDirectories(inputs.files()));
   std::set<std::string> errors;  // a file that is named twice is reported once
-  absl::StatusOr<proto::Together> together = SweepTogether(*files, inputs, options, &errors);
+  absl::StatusOr<proto::Together> together = SweepTogether(files, inputs, options, &errors);
   if (!together.ok()) return Within("sweep", together.status());
   proto::Report report = NewReport("sweep");
   *report.mutable_together() = *std::move(together);
   const proto::Together& answer = report.together();
   for (const std::string& error : errors) PrintError(error);
-  const absl::Status printed = PrintAnswer(report, options.file.json, [&] {
+  RETURN_IF_ERROR(PrintAnswer(report, options.file.json, [&] {
     return RenderTogether(answer, static_cast<size_t>(options.top.value_or(10)));
-  });
-  if (!printed.ok()) return printed;
+  }));
   if (answer.failed() > 0) return kExitUnusable;
   return !answer.rows().empty() && answer.rows(0).ooms() == 0 ? kExitAnswered : kExitBad;
 }
@@ -203,9 +197,8 @@ absl::StatusOr<int> RunSweep(const CommandLine& line) {
                   "find the settings that suit all FILEs at once, such as the ranks of a job;\n"
                   "a FILE may also be what sweep --json printed");
   AddFileFlags(&options.file, &flags);
-  const absl::StatusOr<std::optional<Inputs>> inputs = ParseInputs(line, "sweep", &flags);
-  if (!inputs.ok()) return inputs.status();
-  if (!inputs->has_value()) return kExitAnswered;
+  ASSIGN_OR_RETURN(const std::optional<Inputs> inputs, ParseInputs(line, "sweep", &flags));
+  if (!inputs.has_value()) return kExitAnswered;
   if (options.top.has_value() && *options.top < 1) {
     return absl::InvalidArgumentError(
         StrCat("sweep: --top: expected at least 1, found ", *options.top));
@@ -215,8 +208,8 @@ absl::StatusOr<int> RunSweep(const CommandLine& line) {
     if (!costs.ok()) return Within("sweep: --costs", costs.status());
     options.costs = *std::move(costs);
   }
-  if (options.together) return AnswerTogether(**inputs, options);
-  return AnswerFiles("sweep", **inputs, options.file, [&](const Study& study, const FileRun& run) {
+  if (options.together) return AnswerTogether(*inputs, options);
+  return AnswerFiles("sweep", *inputs, options.file, [&](const Study& study, const FileRun& run) {
     return SweepDevice(study, run, options);
   });
 }

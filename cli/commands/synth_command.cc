@@ -23,6 +23,7 @@
 #include "sim/study/what_if.h"
 #include "synth/models.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -67,17 +68,14 @@ absl::StatusOr<int> Predict(synth::TrainingRun run, const Inputs& inputs,
   context.cuda_context =
       SetContext(options.context, options.capacity, inputs.multiprocessors(), &request);
   const auto trace = std::make_shared<const Trace>(std::move(run.program));
-  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
-  if (!settings.ok()) return settings.status();
+  ASSIGN_OR_RETURN(const ReplaySettings settings, ResolveSettings(*trace, request));
   PhaseUsage usage(*trace);
-  const absl::StatusOr<WhatIfResult> result =
-      ReplayWhatIf(Schedule::Build(trace, 0), *settings, &usage);
-  if (!result.ok()) return result.status();
-  const proto::Report report = PredictionReport(context, *settings, usage);
-  const absl::Status printed = PrintAnswer(report, options.json, [&] {
-    return StrCat(RenderPrediction(report), NoteLines(settings->notes));
-  });
-  if (!printed.ok()) return printed;
+  ASSIGN_OR_RETURN(const WhatIfResult result,
+                   ReplayWhatIf(Schedule::Build(trace, 0), settings, &usage));
+  const proto::Report report = PredictionReport(context, settings, usage);
+  RETURN_IF_ERROR(PrintAnswer(report, options.json, [&] {
+    return StrCat(RenderPrediction(report), NoteLines(settings.notes));
+  }));
   return usage.oom().has_value() ? kExitBad : kExitAnswered;
 }
 
@@ -138,34 +136,26 @@ absl::StatusOr<int> Synth(const CommandLine& line) {
     }
     return ShowHelp(line, flags, keys);
   }
-  absl::StatusOr<Inputs> inputs = Inputs::Split(line.args, flags);
-  if (!inputs.ok()) return inputs.status();
-  absl::StatusOr<std::vector<std::string>> names = flags.Parse(inputs->args());
-  if (!names.ok()) return names.status();
-  if (inputs->model() == nullptr) {
+  ASSIGN_OR_RETURN(Inputs inputs, Inputs::Split(line.args, flags));
+  ASSIGN_OR_RETURN(std::vector<std::string> names, flags.Parse(inputs.args()));
+  if (inputs.model() == nullptr) {
     return absl::InvalidArgumentError(
         StrCat("expected a model (", ModelNames(), ") or the file of a schedule, found ",
-               names->empty() ? std::string("none") : StrCat("'", names->front(), "'")));
+               names.empty() ? std::string("none") : StrCat("'", names.front(), "'")));
   }
-  if (!inputs->unknown_key().empty()) {
+  if (!inputs.unknown_key().empty()) {
     return absl::InvalidArgumentError(StrCat(
-        "--", inputs->unknown_key(), "=?: synth requires a value; memreplay fit searches for one"));
+        "--", inputs.unknown_key(), "=?: synth requires a value; memreplay fit searches for one"));
   }
-  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) return set;
-  absl::StatusOr<synth::TrainingRun> run = inputs->MakeRun();
-  if (!run.ok()) return run.status();
+  RETURN_IF_ERROR(inputs.SetNames(std::move(names)));
+  ASSIGN_OR_RETURN(synth::TrainingRun run, inputs.MakeRun());
   const bool predicts = options.summary || options.json;
-  if (const absl::Status writable = CheckProgramOutput(options.out, predicts, inputs->paths());
-      !writable.ok()) {
-    return writable;
-  }
+  RETURN_IF_ERROR(CheckProgramOutput(options.out, predicts, inputs.paths()));
   if (!predicts || !options.out.empty()) {
-    const absl::Status written =
-        WriteProgram(run->program, options.out, options.to, inputs->paths());
-    if (!written.ok()) return written;
+    RETURN_IF_ERROR(WriteProgram(run.program, options.out, options.to, inputs.paths()));
   }
   if (!predicts) return kExitAnswered;
-  return Predict(*std::move(run), *inputs, options);
+  return Predict(std::move(run), inputs, options);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "trace/formats/write_trace.h"
 #include "trace/program/program_check.h"
 #include "trace/program/program_reader.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -45,12 +46,11 @@ absl::Status WriteProgram(const Trace& program, const std::string& path, const s
         StrCat("--to: unknown format '", to, "'; memreplay convert --help lists them"));
   }
   if (format == nullptr) format = FindWritableFormat("flat_jsonl");
-  absl::StatusOr<OutputFile> file = OutputFile::Open(out, inputs);
-  if (!file.ok()) return file.status();
-  FileSink sink(&*file);
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(out, inputs));
+  FileSink sink(&file);
   std::vector<std::string> losses;
-  file->Fail(format->write(program, sink, &losses));
-  const absl::Status closed = file->Close();
+  file.Fail(format->write(program, sink, &losses));
+  const absl::Status closed = file.Close();
   for (const std::string& loss : losses) PrintError(StrCat("left out of ", out, ": ", loss));
   return closed;
 }
@@ -88,23 +88,18 @@ absl::StatusOr<int> RunSynthSchedule(const CommandLine& line) {
     }
     options.max_events = static_cast<uint64_t>(*max_events);
   }
-  if (const absl::Status writable = CheckProgramOutput(out, check || json, *paths);
-      !writable.ok()) {
-    return writable;
-  }
+  RETURN_IF_ERROR(CheckProgramOutput(out, check || json, *paths));
   Progress progress(StrCat("expanding ", path));
-  const absl::StatusOr<program::ProgramCode> code = program::OpenProgramCode(path, options);
-  if (!code.ok()) return code.status();
+  ASSIGN_OR_RETURN(const program::ProgramCode code, program::OpenProgramCode(path, options));
   if (check || json) {
-    absl::StatusOr<proto::ProgramCheck> result = program::CheckProgram(*code);
+    absl::StatusOr<proto::ProgramCheck> result = program::CheckProgram(code);
     if (!result.ok()) return Within(path, result.status());
     result->set_file(path);
-    const absl::Status printed =
-        json ? Print(RenderProgramCheckJson(*result)) : PrintText(RenderProgramCheck(*result));
-    if (!printed.ok()) return printed;
+    RETURN_IF_ERROR(json ? Print(RenderProgramCheckJson(*result))
+                         : PrintText(RenderProgramCheck(*result)));
     if (out.empty()) return kExitAnswered;
   }
-  const absl::StatusOr<Trace> trace = program::ExpandProgram(*code);
+  const absl::StatusOr<Trace> trace = program::ExpandProgram(code);
   if (!trace.ok()) return Within(path, trace.status());
   const absl::Status written = WriteProgram(*trace, out, to, *paths);
   if (!written.ok()) return Within("synth", written);

@@ -9,6 +9,7 @@
 #include "cli/io/guards.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -72,9 +73,8 @@ void FlagSet::AddTexts(std::string_view name, std::string_view value,
 
 void FlagSet::AddSize(std::string_view name, std::optional<Bytes>* target, std::string_view help) {
   Add(name, "SIZE", help, [target](std::string_view text) {
-    absl::StatusOr<Bytes> size = ParseSize(text);
-    if (!size.ok()) return size.status();
-    *target = *size;
+    ASSIGN_OR_RETURN(Bytes size, ParseSize(text));
+    *target = size;
     return absl::OkStatus();
   });
 }
@@ -226,9 +226,8 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
                                       ? std::string_view(short_form->name)
                                       : arg.substr(2, equals == arg.npos ? equals : equals - 2);
     if (take_other_ != nullptr && equals != arg.npos) {
-      const absl::StatusOr<bool> taken = take_other_(name, arg.substr(equals + 1));
-      if (!taken.ok()) return taken.status();
-      if (*taken) continue;
+      ASSIGN_OR_RETURN(const bool taken, take_other_(name, arg.substr(equals + 1)));
+      if (taken) continue;
     }
     Flag* flag = Find(name);
     if (flag == nullptr) {

@@ -10,6 +10,7 @@
 #include "trace/bytes/json_scanner.h"
 #include "trace/formats/open_trace.h"
 #include "trace/program/program_reader.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -33,23 +34,21 @@ absl::Status CheckName(const std::string& name) {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file) {
-  absl::StatusOr<Trace> opened = OpenTrace(file);
-  if (!opened.ok()) return opened.status();
-  return std::make_shared<const Trace>(*std::move(opened));
+  ASSIGN_OR_RETURN(Trace opened, OpenTrace(file));
+  return std::make_shared<const Trace>(std::move(opened));
 }
 
 absl::StatusOr<OpenedFile> StudyNamed(const std::string& file,
                                       const std::shared_ptr<const Trace>& trace,
                                       const SettingsRequest& request, size_t threads) {
-  absl::StatusOr<OpenedFile> opened = StudyFile(trace, request, threads);
+  absl::StatusOr<OpenedFile> opened = StudyTrace(trace, request, threads);
   return opened.ok() ? std::move(opened) : Within(file, opened.status());
 }
 
 absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file, const SettingsRequest& request,
                                             size_t threads) {
-  absl::StatusOr<std::shared_ptr<const Trace>> trace = OpenShared(file);
-  if (!trace.ok()) return trace.status();
-  return StudyNamed(file, *trace, request, threads);
+  ASSIGN_OR_RETURN(std::shared_ptr<const Trace> trace, OpenShared(file));
+  return StudyNamed(file, trace, request, threads);
 }
 
 absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
@@ -77,9 +76,7 @@ absl::StatusOr<Inputs> Inputs::Split(absl::Span<const std::string> args, const F
   const size_t first = flags.EndOfLeading(args);
   if (first < args.size()) inputs.model_ = synth::FindModel(args[first]);
   if (inputs.model_ == nullptr) {
-    if (const absl::Status known = CheckName(first < args.size() ? args[first] : ""); !known.ok()) {
-      return known;
-    }
+    RETURN_IF_ERROR(CheckName(first < args.size() ? args[first] : ""));
     bool flags_ended = false;
     for (size_t i = 0; i < args.size(); ++i) {
       const std::string_view word = args[i];
@@ -92,9 +89,8 @@ absl::StatusOr<Inputs> Inputs::Split(absl::Span<const std::string> args, const F
       if (is_set && i + 1 == args.size()) {
         return absl::InvalidArgumentError("--set: expected NAME=VALUE");
       }
-      const absl::Status read =
-          ReadParameter(is_set ? args[++i] : word.substr(6), &inputs.params_, &inputs.unknown_key_);
-      if (!read.ok()) return read;
+      RETURN_IF_ERROR(ReadParameter(is_set ? args[++i] : word.substr(6), &inputs.params_,
+                                    &inputs.unknown_key_));
     }
     return inputs;
   }
@@ -143,11 +139,9 @@ absl::Status Inputs::SetNames(std::vector<std::string> names) {
   }
   std::vector<synth::Setting> settings;
   for (const std::string& path : names) {
-    const absl::StatusOr<std::string> text = ReadText(path, kMaxConfigBytes);
-    if (!text.ok()) return text.status();
-    const absl::StatusOr<std::vector<synth::Setting>> lines = synth::ReadConfigFile(*text, path);
-    if (!lines.ok()) return lines.status();
-    settings.insert(settings.end(), lines->begin(), lines->end());
+    ASSIGN_OR_RETURN(const std::string text, ReadText(path, kMaxConfigBytes));
+    ASSIGN_OR_RETURN(const std::vector<synth::Setting> lines, synth::ReadConfigFile(text, path));
+    settings.insert(settings.end(), lines.begin(), lines.end());
   }
   // Files come first and flags after them, as in nanoGPT's configurator.
   settings.insert(settings.end(), settings_.begin(), settings_.end());
@@ -174,9 +168,8 @@ absl::StatusOr<synth::TrainingRun> Inputs::MakeRun(std::optional<int64_t> value)
     program::CompileOptions options;
     options.params = params_;
     if (value.has_value()) options.params[unknown_key_] = *value;
-    absl::StatusOr<Trace> trace = program::OpenProgram(name(), options);
-    if (!trace.ok()) return trace.status();
-    return synth::TrainingRun{*std::move(trace), 0, ""};
+    ASSIGN_OR_RETURN(Trace trace, program::OpenProgram(name(), options));
+    return synth::TrainingRun{std::move(trace), 0, ""};
   }
   std::vector<synth::Setting> settings = settings_;
   if (value.has_value()) settings.push_back({unknown_key_, StrCat(*value)});
@@ -193,14 +186,12 @@ absl::StatusOr<OpenedFile> Inputs::Open(const std::string& file, SettingsRequest
     if (params_.empty()) return OpenWithSettings(file, request, threads);
     program::CompileOptions options;
     options.params = params_;
-    absl::StatusOr<Trace> program = program::OpenProgram(file, options);
-    if (!program.ok()) return program.status();
-    return StudyNamed(file, std::make_shared<const Trace>(*std::move(program)), request);
+    ASSIGN_OR_RETURN(Trace program, program::OpenProgram(file, options));
+    return StudyNamed(file, std::make_shared<const Trace>(std::move(program)), request);
   }
-  absl::StatusOr<synth::TrainingRun> run = MakeRun();
-  if (!run.ok()) return run.status();
-  if (!request.torch.has_value()) request.torch = AllocatorRelease(run->torch_version);
-  return StudyNamed(file, std::make_shared<const Trace>(std::move(run->program)), request);
+  ASSIGN_OR_RETURN(synth::TrainingRun run, MakeRun());
+  if (!request.torch.has_value()) request.torch = AllocatorRelease(run.torch_version);
+  return StudyNamed(file, std::make_shared<const Trace>(std::move(run.program)), request);
 }
 
 }  // namespace memreplay

@@ -26,7 +26,7 @@ namespace memreplay {
 // Returns a trace that the schedules of its devices share. Errors: those of OpenTrace().
 absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file);
 
-// Does what StudyFile() does; errors name the file.
+// Does what StudyTrace() does; errors name the file.
 absl::StatusOr<OpenedFile> StudyNamed(const std::string& file,
                                       const std::shared_ptr<const Trace>& trace,
                                       const SettingsRequest& request, size_t threads = 1);

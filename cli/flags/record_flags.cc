@@ -13,6 +13,7 @@
 #include "record/card/options.h"
 #include "record/unpack.h"
 #include "report/words/sizes.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -41,14 +42,13 @@ absl::StatusOr<std::string> CardOptionValue(const card::CardOption& option, std:
     return absl::InvalidArgumentError(StrCat("expected ", option.values, ", found \"", text, "\""));
   }
   const bool or_name = option.values.find("NAME") != std::string_view::npos;
-  const absl::StatusOr<Bytes> size = or_name ? ParseMemory(text) : ParseSize(text);
-  if (!size.ok()) return size.status();
-  if (size->value() < option.min || size->value() > option.max) {
+  ASSIGN_OR_RETURN(const Bytes size, or_name ? ParseMemory(text) : ParseSize(text));
+  if (size.value() < option.min || size.value() > option.max) {
     return absl::InvalidArgumentError(StrCat("expected ", FormatSize(Bytes(option.min)), " to ",
                                              FormatSize(Bytes(option.max)), ", found \"", text,
                                              "\""));
   }
-  return StrCat(size->value());
+  return StrCat(size.value());
 }
 
 // Returns "its memory ... (default: the table's)", in lines of --help.

@@ -8,6 +8,7 @@
 
 #include "report/ask/diff.h"
 #include "trace/bytes/byte_source.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -20,19 +21,18 @@ constexpr size_t kLookedAt = 4096;
 absl::StatusOr<std::string> ReadText(const std::string& path, uint64_t most) {
   ByteSource::Limits limits;
   limits.max_bytes = most;
-  absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path, limits);
-  if (!source.ok()) return source.status();
-  const bool is_stream = !(*source)->remaining().has_value();
+  ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> source, ByteSource::Open(path, limits));
+  const bool is_stream = !source->remaining().has_value();
   std::string text;
-  for (std::string_view piece = (*source)->Peek(1); !piece.empty(); piece = (*source)->Peek(1)) {
+  for (std::string_view piece = source->Peek(1); !piece.empty(); piece = source->Peek(1)) {
     if (is_stream && text.size() + piece.size() > most) {
       return absl::ResourceExhaustedError(
           StrCat(path, ": expected at most ", most, " bytes, found more"));
     }
     text.append(piece);
-    (*source)->Skip(piece.size());
+    source->Skip(piece.size());
   }
-  if (!(*source)->status().ok()) return Within(path, (*source)->status());
+  if (!source->status().ok()) return Within(path, source->status());
   return text;
 }
 
@@ -41,9 +41,8 @@ absl::StatusOr<bool> StartsLikeReport(const std::string& path) {
   if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
     return false;
   }
-  const absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
-  if (!source.ok()) return source.status();
-  return LooksLikeReport((*source)->Peek(kLookedAt));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, ByteSource::Open(path));
+  return LooksLikeReport(source->Peek(kLookedAt));
 }
 
 }  // namespace memreplay

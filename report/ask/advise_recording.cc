@@ -18,6 +18,7 @@
 #include "report/words/text.h"
 #include "sim/category/category_table.h"
 #include "sim/settings/conf_tokens.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -246,11 +247,10 @@ std::string ScalingNote(const proto::Advice& advice) {
 absl::Status FillLargest(const Study& study, const ReplaySettings& settings,
                          const RemedySearch& search, const RemedyRun& run, const Scaling& scaling,
                          proto::Advice::Row* row) {
-  const absl::StatusOr<LargestFit> found = FindLargestValue(study, settings, search, run, scaling);
-  if (!found.ok()) return found.status();
-  const int64_t largest = found->safe.value_or(0);
+  ASSIGN_OR_RETURN(const LargestFit found, FindLargestValue(study, settings, search, run, scaling));
+  const int64_t largest = found.safe.value_or(0);
   row->set_largest(largest);
-  row->set_largest_is_proven(found->tried.contains(largest + 1));
+  row->set_largest_is_proven(found.tried.contains(largest + 1));
   return absl::OkStatus();
 }
 
@@ -267,12 +267,11 @@ absl::Status FillServing(const Study& study, const ReplaySettings& settings,
     advice->add_serving_rows(i);
     if (!question.show) continue;
     std::optional<HistoryObserver> history;
-    const absl::Status watched = WatchRun(
-        study, settings, search, *runs[static_cast<size_t>(i)], [&](const Schedule& edited) {
-          return &history.emplace(edited, HistoryObserver::Clock::kRequests,
-                                  question.timeline_buckets);
-        });
-    if (!watched.ok()) return watched;
+    RETURN_IF_ERROR(WatchRun(study, settings, search, *runs[static_cast<size_t>(i)],
+                             [&](const Schedule& edited) {
+                               return &history.emplace(edited, HistoryObserver::Clock::kRequests,
+                                                       question.timeline_buckets);
+                             }));
     question.show(*history);
   }
   return absl::OkStatus();
@@ -303,14 +302,13 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
     other = scaled->scaling.At(value);
   }
   const Schedule& schedule = other.has_value() ? *other : study.schedule();
-  absl::StatusOr<std::optional<RemedySearch>> found =
-      SearchRemedies(study, schedule, settings, progress);
-  if (!found.ok()) return found.status();
-  if (!found->has_value()) {
+  ASSIGN_OR_RETURN(std::optional<RemedySearch> found,
+                   SearchRemedies(study, schedule, settings, progress));
+  if (!found.has_value()) {
     advice.add_notes("A schedule that is expanded while it is replayed cannot be edited.");
     return advice;
   }
-  const RemedySearch& search = **found;
+  const RemedySearch& search = *found;
   StackNames names(schedule.trace());
   Wording wording(search, names);
   if (search.goal.has_value()) advice.set_goal_bytes(search.goal->signed_value());
@@ -341,8 +339,7 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
     FillAdviceRow(search, *run, advice.is_lower_bound(), wording, advice.add_rows());
   }
   if (serving != nullptr) {
-    const absl::Status filled = FillServing(study, settings, search, rows, *serving, &advice);
-    if (!filled.ok()) return filled;
+    RETURN_IF_ERROR(FillServing(study, settings, search, rows, *serving, &advice));
   }
   if (scaled != nullptr && scaled->finds_largest) {
     absl::Status filled =
@@ -388,15 +385,15 @@ absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::str
         StrCat(scaled->key, "=?: expected --card as well, the GPU that it should fit"));
   }
   report->set_capacity_bytes(on_card.capacity.value_or(Bytes()).signed_value());
-  absl::StatusOr<proto::Advice> advice = AdviceOf(study, on_card, card, progress, &*report, scaled);
-  if (!advice.ok()) return advice.status();
+  ASSIGN_OR_RETURN(proto::Advice advice,
+                   AdviceOf(study, on_card, card, progress, &*report, scaled));
   StackNames names(study.trace());
   AddCategories(study, names, &*report);
   // The categories are those of the recording.
-  if (scaled == nullptr || advice->value() == scaled->scaling.base().value) {
-    advice->set_diagnosis(DiagnosisOf(*report));
+  if (scaled == nullptr || advice.value() == scaled->scaling.base().value) {
+    advice.set_diagnosis(DiagnosisOf(*report));
   }
-  *report->mutable_advice() = *std::move(advice);
+  *report->mutable_advice() = std::move(advice);
   return report;
 }
 

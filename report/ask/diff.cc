@@ -20,6 +20,7 @@
 #include "sim/workload/step_growth.h"
 #include "sim/workload/steps.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -211,11 +212,10 @@ void AlignSteps(const TraceSide& a, const TraceSide& b, proto::DeviceDiff* diff)
 }  // namespace
 
 absl::StatusOr<DiffSide> SideOf(std::shared_ptr<const Trace> trace, std::string_view path) {
-  const absl::StatusOr<ProfileChoice> torch = ChooseProfile(*trace, std::nullopt);
-  if (!torch.ok()) return torch.status();
+  ASSIGN_OR_RETURN(const ProfileChoice torch, ChooseProfile(*trace, std::nullopt));
   DiffSide side{StartReport("inspect", path, *trace), std::move(trace)};
   for (size_t index = 0; index < side.trace->devices.size(); ++index) {
-    *side.report.add_devices() = ReportContents(*side.trace, index, *torch);
+    *side.report.add_devices() = ReportContents(*side.trace, index, torch);
   }
   return side;
 }
@@ -242,7 +242,7 @@ absl::StatusOr<proto::Report> ParseReport(std::string_view json) {
     return absl::InvalidArgumentError(StrCat("a report of schema_version ", report.schema_version(),
                                              "; this memreplay reads ", kReportSchemaVersion));
   }
-  if (const absl::Status numbers = CheckNumbers(report); !numbers.ok()) return numbers;
+  RETURN_IF_ERROR(CheckNumbers(report));
   return report;
 }
 

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "proto/gpu_report.pb.h"
 #include "proto/numbers.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -35,7 +36,7 @@ absl::StatusOr<DriverCosts> ParseDriverCosts(std::string_view json) {
     return absl::InvalidArgumentError(
         StrCat("expected a table of costs as written by memreplay gpu --costs-out: ", message));
   }
-  if (const absl::Status numbers = CheckNumbers(table); !numbers.ok()) return numbers;
+  RETURN_IF_ERROR(CheckNumbers(table));
   // Refused calls share a row with the granted ones; a row of only refused calls does not show what
   // a granted one costs.
   std::map<std::string, std::map<int64_t, int64_t>> medians;  // call, size -> nanoseconds

@@ -9,6 +9,7 @@
 #include "report/device/device_report.h"
 #include "report/device/diagnosis.h"
 #include "report/words/verdict.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -18,11 +19,10 @@ absl::StatusOr<proto::Report> AskDevices(
     std::optional<int64_t> device,
     absl::FunctionRef<absl::StatusOr<proto::DeviceReport>(const Study& study)> ask) {
   proto::Report report = StartReport(command, file, *opened.trace);
-  for (const std::unique_ptr<const Study>& study : opened.studied.devices) {
+  for (const std::unique_ptr<const Study>& study : opened.devices) {
     if (device.has_value() && study->device() != *device) continue;
-    absl::StatusOr<proto::DeviceReport> answered = ask(*study);
-    if (!answered.ok()) return answered.status();
-    *report.add_devices() = *std::move(answered);
+    ASSIGN_OR_RETURN(proto::DeviceReport answered, ask(*study));
+    *report.add_devices() = std::move(answered);
   }
   if (device.has_value() && report.devices().empty()) {
     return absl::NotFoundError(StrCat(file, ": has no data for device ", *device));
@@ -48,18 +48,16 @@ absl::StatusOr<PageInput> AskFilePage(const std::string& file, const OpenedFile&
     SettingsRequest other = request;
     other.conf = conf;
     // Use the release of the page's own run, however it was determined.
-    other.torch = std::string(opened.studied.settings.torch.profile->release);
+    other.torch = std::string(opened.settings.torch.profile->release);
     absl::StatusOr<ReplaySettings> settings = ResolveSettings(*opened.trace, other);
     if (!settings.ok()) return Within(file, settings.status());
-    settings->torch = opened.studied.settings.torch;
+    settings->torch = opened.settings.torch;
     question.others.push_back(*std::move(settings));
   }
   PageInput page;
-  absl::StatusOr<proto::Report> report = AskDevices(
-      "report", file, opened, device,
-      [&](const Study& study) { return AskPage(study, question, &page.runs.emplace_back()); });
-  if (!report.ok()) return report.status();
-  page.report = *std::move(report);
+  ASSIGN_OR_RETURN(page.report, AskDevices("report", file, opened, device, [&](const Study& study) {
+                     return AskPage(study, question, &page.runs.emplace_back());
+                   }));
   return page;
 }
 

@@ -13,6 +13,7 @@
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "sim/workload/request_times.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -389,9 +390,8 @@ absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const
   const Bytes simulated_free = settings.capacity.value_or(free);
   progress->SetActivity(StrCat("predicting ", file));
   PlanStart(question_.start, total, simulated_free, &plan);
-  absl::StatusOr<DeviceRun> predicted = RunSimulated(plan, total, simulated_free);
-  if (!predicted.ok()) return predicted.status();
-  if (const auto shortage = FindShortage(plan, *predicted, free, settings.capacity,
+  ASSIGN_OR_RETURN(DeviceRun predicted, RunSimulated(plan, total, simulated_free));
+  if (const auto shortage = FindShortage(plan, predicted, free, settings.capacity,
                                          static_cast<uint64_t>(recorded.ooms()));
       shortage.has_value()) {
     return absl::ResourceExhaustedError(
@@ -409,12 +409,11 @@ absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const
     progress->SetTotal(schedule.requests().size());
     absl::StatusOr<DeviceRun> run = Measure(plan, due, &context, &taken);
     if (!run.ok()) return Within(file, run.status());
-    absl::StatusOr<MeasuredRun> held = CompareWithPrediction(plan, *predicted, *std::move(run));
-    if (!held.ok()) return held.status();
-    measured.push_back(*std::move(held));
+    ASSIGN_OR_RETURN(MeasuredRun held, CompareWithPrediction(plan, predicted, *std::move(run)));
+    measured.push_back(std::move(held));
   }
   context.times = std::move(taken.rows);
-  return ReportGpu(plan, recorded, *predicted, measured, std::move(context));
+  return ReportGpu(plan, recorded, predicted, measured, std::move(context));
 }
 
 absl::Status GpuAsker::MeasureCosts() {
@@ -455,8 +454,7 @@ absl::StatusOr<DeviceRun> GpuAsker::Measure(const RunPlan& plan, const std::vect
   absl::StatusOr<DeviceRun> run = RunOnDevice(plan, (*session)->device(), std::move(watch));
   const std::vector<proto::GpuTime> taken = card_.TakeTimes();
   (*session)->AddVerification(&context->verification, &context->verify_faults);
-  const absl::Status closed = (*session)->Close();
-  if (!closed.ok()) return closed;
+  RETURN_IF_ERROR((*session)->Close());
   if (!run.ok()) return run;
   if (const std::string by = pacer->stopped_by(); !by.empty()) {
     return absl::CancelledError(StrCat("stopped by ", by, " at request ", run->moments.requests,

@@ -5,6 +5,7 @@
 #include "report/device/loop.h"
 #include "report/words/stack_names.h"
 #include "sim/recording/replay_settings.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 
@@ -21,7 +22,7 @@ absl::StatusOr<proto::DeviceReport> AskInspect(const Study& study,
     study.schedule();  // otherwise it would be built a second time for categories alone
   AddCategories(study, names, &report);
   if (!question.deep) return report;
-  if (const absl::Status asked = AskLoop(study, names, &report); !asked.ok()) return asked;
+  RETURN_IF_ERROR(AskLoop(study, names, &report));
   *report.mutable_held_at_peak() = HeldAtPeak(study.schedule(), names, question.held);
   return report;
 }

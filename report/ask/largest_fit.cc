@@ -14,6 +14,7 @@
 #include "sim/whatif/sweep.h"
 #include "sim/workload/lifetimes.h"
 #include "trace/schedule/schedule.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 namespace {
@@ -27,12 +28,10 @@ constexpr uint64_t kMaxRuns = 1024;
 absl::StatusOr<FitTrial> Try(synth::TrainingRun run, int64_t value,
                              const SettingsRequest& request) {
   const auto trace = std::make_shared<const Trace>(std::move(run.program));
-  const absl::StatusOr<ReplaySettings> settings = ResolveSettings(*trace, request);
-  if (!settings.ok()) return settings.status();
+  ASSIGN_OR_RETURN(const ReplaySettings settings, ResolveSettings(*trace, request));
   PhaseUsage usage(*trace);
   const Schedule schedule = Schedule::Build(trace, 0);
-  const absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, *settings, &usage);
-  if (!result.ok()) return result.status();
+  ASSIGN_OR_RETURN(const WhatIfResult result, ReplayWhatIf(schedule, settings, &usage));
   FitTrial trial{
       value, usage.highest().allocated, usage.peak_reserved(), usage.highest().phase, usage.oom(),
       false};
@@ -106,21 +105,19 @@ proto::Report LargestFitReport(const LargestFitContext& context,
 }
 
 absl::StatusOr<proto::Report> AskLargestFit(const LargestFitQuestion& question) {
-  const absl::StatusOr<synth::TrainingRun> smallest = question.make_run(1);
-  if (!smallest.ok()) return smallest.status();
+  ASSIGN_OR_RETURN(const synth::TrainingRun smallest, question.make_run(1));
   SettingsRequest request = question.settings;
-  if (!request.torch.has_value() && !smallest->torch_version.empty()) {
-    request.torch = AllocatorRelease(smallest->torch_version);
+  if (!request.torch.has_value() && !smallest.torch_version.empty()) {
+    request.torch = AllocatorRelease(smallest.torch_version);
   }
-  if (!request.capacity.has_value()) request.capacity = smallest->program.total_memory;
+  if (!request.capacity.has_value()) request.capacity = smallest.program.total_memory;
   if (!request.capacity.has_value()) {
     return absl::InvalidArgumentError(
         StrCat(question.key, "=? requires --capacity, the memory available to the allocator"));
   }
-  const absl::StatusOr<ProfileChoice> profile = ChooseProfile(smallest->program, request.torch);
-  if (!profile.ok()) return profile.status();
+  ASSIGN_OR_RETURN(const ProfileChoice profile, ChooseProfile(smallest.program, request.torch));
   std::vector<std::string> confs = question.confs;
-  if (confs.empty()) confs = UsualConfs(*profile->profile);
+  if (confs.empty()) confs = UsualConfs(*profile.profile);
   std::vector<FitTrials> tried(confs.size());
   const size_t threads = std::max<size_t>(1, std::thread::hardware_concurrency());
   ParallelFor(confs.size(), threads, [&](size_t i) {
@@ -131,7 +128,7 @@ absl::StatusOr<proto::Report> AskLargestFit(const LargestFitQuestion& question) 
   LargestFitContext context;
   context.model = question.model;
   context.key = question.key;
-  context.torch = std::string(profile->profile->release);
+  context.torch = std::string(profile.profile->release);
   context.capacity = *request.capacity;
   context.cuda_context = question.cuda_context;
   return LargestFitReport(context, tried);

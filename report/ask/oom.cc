@@ -21,6 +21,7 @@
 #include "sim/study/control.h"
 #include "sim/whatif/capacity_walk.h"
 #include "trace/value/bounded.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -394,19 +395,17 @@ absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
                                                   const ReplaySettings& settings,
                                                   const OomReportOptions& options,
                                                   ProgressSink* progress) {
-  const absl::StatusOr<std::optional<OomAnalysis>> analysis =
-      AnalyseOom(schedule, settings, kFreedStacks, progress);
-  if (!analysis.ok()) return analysis.status();
-  return OomReport(schedule, settings, analysis->has_value() ? &**analysis : nullptr, options);
+  ASSIGN_OR_RETURN(const std::optional<OomAnalysis> analysis,
+                   AnalyseOom(schedule, settings, kFreedStacks, progress));
+  return OomReport(schedule, settings, analysis.has_value() ? &*analysis : nullptr, options);
 }
 
 absl::Status AddServingAdvice(const Study& study, const ServingQuestion& question,
                               ProgressSink* progress, proto::DeviceReport* report) {
   if (!RanOut(report->oom()) || study.schedule().is_program()) return absl::OkStatus();
-  absl::StatusOr<proto::Advice> advice =
-      AdviceOf(study, study.OnCard(study.settings()), "", progress, report, nullptr, &question);
-  if (!advice.ok()) return advice.status();
-  *report->mutable_advice() = *std::move(advice);
+  ASSIGN_OR_RETURN(proto::Advice advice, AdviceOf(study, study.OnCard(study.settings()), "",
+                                                  progress, report, nullptr, &question));
+  *report->mutable_advice() = std::move(advice);
   return absl::OkStatus();
 }
 
@@ -419,19 +418,16 @@ absl::StatusOr<proto::DeviceReport> AskOom(const Study& study, const OomReportOp
       study.settings().as_recorded ? study.settings() : study.OnCard(study.settings());
   OomReportOptions described = options;
   described.meanings = &study.meanings();
-  absl::StatusOr<proto::OutOfMemory> oom = WhyOutOfMemory(schedule, on_card, described, progress);
-  if (!oom.ok()) return oom.status();
-  proto::DeviceReport report = ReportOom(schedule, on_card, contents, *std::move(oom));
+  ASSIGN_OR_RETURN(proto::OutOfMemory oom, WhyOutOfMemory(schedule, on_card, described, progress));
+  proto::DeviceReport report = ReportOom(schedule, on_card, contents, std::move(oom));
   if (is_what_if) {
-    if (const absl::Status added = AddControl(study, &report); !added.ok()) return added;
+    RETURN_IF_ERROR(AddControl(study, &report));
   }
   AddUnseen(study, contents.inventory, &report);
   if (!study.settings().as_recorded && IsLowerBound(report.unseen()) && !RanOut(report.oom())) {
     report.mutable_oom()->mutable_sentence()->append(", in what was recorded");
   }
-  if (const absl::Status added = AddServingAdvice(study, {}, progress, &report); !added.ok()) {
-    return added;
-  }
+  RETURN_IF_ERROR(AddServingAdvice(study, {}, progress, &report));
   StackNames names(schedule.trace());
   AddCategories(study, names, &report);
   return report;

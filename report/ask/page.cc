@@ -32,6 +32,7 @@
 #include "sim/whatif/sweep.h"
 #include "trace/value/bounded.h"
 #include "trace/value/launch.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -274,13 +275,12 @@ absl::StatusOr<proto::DeviceReport> ReportWhatIfRun(const Shown& shown,
   options.fragmentation = true;
   options.keep_segments = true;
   ObserversTogether watchers(history, log);
-  const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &watchers, options);
-  if (!run.ok()) return run.status();
+  ASSIGN_OR_RETURN(const WhatIfResult run, ReplayWhatIf(schedule, on_card, &watchers, options));
   const Unsimulated& known = shown.unsimulated.get();
-  proto::DeviceReport report = ReportWhatIf(schedule, on_card, known.contents.peaks, *run);
+  proto::DeviceReport report = ReportWhatIf(schedule, on_card, known.contents.peaks, run);
   *report.mutable_inventory() = known.contents.inventory;
   AddPage(schedule, shown.study.meanings(), known, history,
-          run->fragmentation.has_value() ? &run->fragmentation->segments : nullptr, run->segments,
+          run.fragmentation.has_value() ? &run.fragmentation->segments : nullptr, run.segments,
           shown.limits, &report);
   *data = MakeRunData(schedule, shown.study.meanings(), log.log(), shown.threads);
   return report;
@@ -380,22 +380,22 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
   if (!report.ok()) return report;
   const DeviceContents& contents = shown.unsimulated.get().contents;
   if (!settings.as_recorded || !others.empty() || question.search) {
-    if (const absl::Status added = AddControl(study, &*report); !added.ok()) return added;
+    RETURN_IF_ERROR(AddControl(study, &*report));
   }
   AddUnseen(study, contents.inventory, &*report);
   if (report->ooms() > 0 || report->recorded().ooms() > 0) {
     progress->SetActivity(StrCat("examining device ", device));
     OomReportOptions options;
     options.meanings = &study.meanings();
-    absl::StatusOr<proto::OutOfMemory> oom =
-        WhyOutOfMemory(schedule, settings.as_recorded ? settings : study.OnCard(settings), options);
-    if (!oom.ok()) return oom.status();
-    *report->mutable_oom() = *std::move(oom);
+    ASSIGN_OR_RETURN(
+        proto::OutOfMemory oom,
+        WhyOutOfMemory(schedule, settings.as_recorded ? settings : study.OnCard(settings),
+                       options));
+    *report->mutable_oom() = std::move(oom);
     const ServingQuestion serving = {
         .show = [&](const HistoryObserver& history) { AddServing(history, &*report); },
         .timeline_buckets = shown.limits.timeline_buckets};
-    const absl::Status added = AddServingAdvice(study, serving, progress, &*report);
-    if (!added.ok()) return added;
+    RETURN_IF_ERROR(AddServingAdvice(study, serving, progress, &*report));
   }
   StackNames names(schedule.trace());
   AddCategories(study, names, &*report);
@@ -424,10 +424,8 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
     WhatIfOptions options;
     options.fragmentation = true;
     const ReplaySettings on_card = study.OnCard(other);
-    const absl::StatusOr<WhatIfResult> run = ReplayWhatIf(schedule, on_card, &history, options);
-    if (!run.ok()) return run.status();
-    AddOther(history, shown.limits, ReportWhatIf(schedule, on_card, contents.peaks, *run),
-             &*report);
+    ASSIGN_OR_RETURN(const WhatIfResult run, ReplayWhatIf(schedule, on_card, &history, options));
+    AddOther(history, shown.limits, ReportWhatIf(schedule, on_card, contents.peaks, run), &*report);
   }
   if (found.has_value()) {
     report->mutable_page()->mutable_others(static_cast<int>(*found))->set_found(true);

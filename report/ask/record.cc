@@ -10,6 +10,7 @@
 #include "report/device/diagnosis.h"
 #include "report/words/verdict.h"
 #include "sim/category/server_budget.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 
@@ -65,13 +66,12 @@ void AddServerBudget(const Study& study, const proto::RecordedCard& card,
 
 }  // namespace
 
-absl::Status AddReplays(const StudiedTrace& snapshot, proto::RecordedProcess* process) {
+absl::Status AddReplays(const OpenedFile& snapshot, proto::RecordedProcess* process) {
   for (const std::unique_ptr<const Study>& study : snapshot.devices) {
     StackNames names(study->trace());
-    const absl::StatusOr<ReplayAnswer> answer = AskReplay(*study, StartPolicy::kRecorded, nullptr);
-    if (!answer.ok()) return answer.status();
+    ASSIGN_OR_RETURN(const ReplayAnswer answer, AskReplay(*study, StartPolicy::kRecorded, nullptr));
     proto::RecordedReplay& replay = *process->add_replays();
-    replay = RecordedReplayOf(study->trace(), names, study->device_index(), answer->report);
+    replay = RecordedReplayOf(study->trace(), names, study->device_index(), answer.report);
     ReplaySettings on_card = study->settings();
     if (replay.device() >= 0 && replay.device() < process->cards_size()) {
       const proto::RecordedCard& card = process->cards(replay.device());
@@ -79,9 +79,8 @@ absl::Status AddReplays(const StudiedTrace& snapshot, proto::RecordedProcess* pr
       on_card.total = study->card().total;
       AddServerBudget(*study, card, &replay);
     }
-    const absl::StatusOr<std::optional<Bytes>> at_once = PeakCompletedAtOnce(*study, on_card);
-    if (!at_once.ok()) return at_once.status();
-    replay.set_at_once_peak_reserved(at_once->value_or(Bytes()).signed_value());
+    ASSIGN_OR_RETURN(const std::optional<Bytes> at_once, PeakCompletedAtOnce(*study, on_card));
+    replay.set_at_once_peak_reserved(at_once.value_or(Bytes()).signed_value());
   }
   return absl::OkStatus();
 }

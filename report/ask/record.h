@@ -19,7 +19,7 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, si
                                        const proto::DeviceReport& device);
 
 // Adds the replay of each device of a snapshot that `process` wrote. Error: ReplayWhatIf()'s.
-absl::Status AddReplays(const StudiedTrace& snapshot, proto::RecordedProcess* process);
+absl::Status AddReplays(const OpenedFile& snapshot, proto::RecordedProcess* process);
 
 }  // namespace memreplay
 

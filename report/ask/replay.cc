@@ -9,6 +9,7 @@
 #include "report/words/stack_names.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/study/what_if.h"
+#include "trace/value/status_macros.h"
 
 namespace memreplay {
 
@@ -35,15 +36,13 @@ absl::StatusOr<ReplayAnswer> Replayed(const Study& study, StartPolicy start, Obs
   const ReplaySettings on_card = study.OnCard(study.settings());
   WhatIfOptions options = study.Options(start);
   options.fragmentation = true;
-  absl::StatusOr<WhatIfResult> result = ReplayWhatIf(schedule, on_card, watchers, options);
-  if (!result.ok()) return result.status();
-  answer.report = ReportWhatIf(schedule, on_card, contents.peaks, *result);
-  if (const absl::Status added = AddControl(study, &answer.report); !added.ok()) return added;
+  ASSIGN_OR_RETURN(WhatIfResult result, ReplayWhatIf(schedule, on_card, watchers, options));
+  answer.report = ReportWhatIf(schedule, on_card, contents.peaks, result);
+  RETURN_IF_ERROR(AddControl(study, &answer.report));
   AddUnseen(study, contents.inventory, &answer.report);
-  const absl::StatusOr<Bytes> other = study.PeakInOtherOrder(on_card, start);
-  if (!other.ok()) return other.status();
-  answer.report.set_other_order_peak_reserved_bytes(other->signed_value());
-  answer.segments = std::move(result->segments);
+  ASSIGN_OR_RETURN(const Bytes other, study.PeakInOtherOrder(on_card, start));
+  answer.report.set_other_order_peak_reserved_bytes(other.signed_value());
+  answer.segments = std::move(result.segments);
   DescribeBlocks(study, answer.segments, names, answer.report.mutable_segments());
   return answer;
 }
@@ -63,12 +62,11 @@ absl::StatusOr<proto::DeviceReport> AskCurrent(const Study& study) {
   const DeviceContents contents = DescribeContents(schedule);
   proto::DeviceReport report;
   if (schedule.is_program()) {
-    const absl::StatusOr<WhatIfResult> result = study.Run(study.settings());
-    if (!result.ok()) return result.status();
-    report = ReportWhatIf(schedule, study.settings(), contents.peaks, *result);
+    ASSIGN_OR_RETURN(const WhatIfResult result, study.Run(study.settings()));
+    report = ReportWhatIf(schedule, study.settings(), contents.peaks, result);
   } else {
     report = ReportReplay(study, contents.peaks, study.AsRecorded());
-    if (const absl::Status added = AddControl(study, &report); !added.ok()) return added;
+    RETURN_IF_ERROR(AddControl(study, &report));
     AddUnseen(study, contents.inventory, &report);
   }
   report.set_capacity_bytes(study.settings().capacity.value_or(Bytes()).signed_value());
@@ -83,14 +81,12 @@ absl::StatusOr<std::optional<Bytes>> PeakCompletedAtOnce(const Study& study,
   const Schedule& schedule = study.schedule();
   // Each free that completed late has a stream of its own, so there was none.
   if (schedule.stream_count() == schedule.trace().streams.size()) return std::nullopt;
-  const absl::StatusOr<WhatIfResult> as_it_was = study.Run(settings);
-  if (!as_it_was.ok()) return as_it_was.status();
+  ASSIGN_OR_RETURN(const WhatIfResult as_it_was, study.Run(settings));
   WhatIfOptions options = study.Options();
   options.complete_at_once = true;
-  const absl::StatusOr<WhatIfResult> at_once = ReplayWhatIf(schedule, settings, nullptr, options);
-  if (!at_once.ok()) return at_once.status();
-  if (at_once->peak.reserved() == as_it_was->peak.reserved()) return std::nullopt;
-  return at_once->peak.reserved();
+  ASSIGN_OR_RETURN(const WhatIfResult at_once, ReplayWhatIf(schedule, settings, nullptr, options));
+  if (at_once.peak.reserved() == as_it_was.peak.reserved()) return std::nullopt;
+  return at_once.peak.reserved();
 }
 
 }  // namespace memreplay

@@ -12,6 +12,7 @@
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "trace/value/diagnostics.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -268,10 +269,9 @@ proto::DeviceReport ReportWhatIf(const Schedule& schedule, const ReplaySettings&
 }
 
 absl::Status AddControl(const Study& study, proto::DeviceReport* report) {
-  const absl::StatusOr<std::optional<Control>> found = study.FindControl();
-  if (!found.ok()) return found.status();
-  if (!found->has_value()) return absl::OkStatus();
-  const Control& control = **found;
+  ASSIGN_OR_RETURN(const std::optional<Control> found, study.FindControl());
+  if (!found.has_value()) return absl::OkStatus();
+  const Control& control = *found;
   const GpuLimits& card = study.card();
   proto::Control& to = *report->mutable_control();
   to.set_recorded_peak_reserved_bytes(report->recorded().peak_reserved_bytes());

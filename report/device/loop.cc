@@ -12,6 +12,7 @@
 #include "sim/whatif/look_back.h"
 #include "sim/whatif/one_stream.h"
 #include "sim/whatif/stream_cost.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -225,15 +226,12 @@ absl::Status AskLoop(const Study& study, StackNames& names, proto::DeviceReport*
   const Schedule& schedule = study.schedule();
   std::optional<StreamCost> cost;
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
-    const absl::StatusOr<StreamCost> measured = CostOfStreams(schedule, study.settings());
-    if (!measured.ok()) return measured.status();
-    cost = *measured;
+    ASSIGN_OR_RETURN(const StreamCost measured, CostOfStreams(schedule, study.settings()));
+    cost = measured;
   }
   std::optional<LookBack> look_back;
   if (!schedule.device_trace().events.empty()) {
-    absl::StatusOr<LookBack> looked = LookBackOn(study);
-    if (!looked.ok()) return looked.status();
-    look_back = *std::move(looked);
+    ASSIGN_OR_RETURN(look_back, LookBackOn(study));
   }
   *report->mutable_loop() =
       ReportLoop(schedule, FindLoop(schedule), names, cost.has_value() ? &*cost : nullptr,

@@ -85,7 +85,7 @@ class Opening {
   Opening(const std::shared_ptr<const Trace>& trace, const SettingsRequest& request, size_t threads)
       : trace_(trace), request_(request), threads_(threads), known_(trace->devices.size()) {}
 
-  absl::StatusOr<StudiedTrace> Run() &&;
+  absl::StatusOr<OpenedFile> Run() &&;
 
  private:
   bool is_release_given() const { return settings_.torch.fitting.size() < 2; }
@@ -198,7 +198,7 @@ bool Opening::Explain(size_t device, const TorchProfile& profile,
   return false;
 }
 
-absl::StatusOr<StudiedTrace> Opening::Run() && {
+absl::StatusOr<OpenedFile> Opening::Run() && {
   ASSIGN_OR_RETURN(settings_, ResolveSettings(*trace_, request_));
   FindHypotheses();
   std::optional<Attempt> best;
@@ -220,30 +220,23 @@ absl::StatusOr<StudiedTrace> Opening::Run() && {
       known_[device].start = std::move(replay.exact);
     }
   }
-  StudiedTrace studied;
+  OpenedFile opened;
   for (size_t device = 0; device < known_.size(); ++device) {
     // The settings are others than those of the attempts.
     if (explained_ != trace_) known_[device].start.reset();
-    studied.devices.push_back(
+    opened.devices.push_back(
         std::make_unique<const Study>(explained_, device, settings_, std::move(known_[device])));
   }
-  studied.settings = std::move(settings_);
-  studied.trace = std::move(explained_);
-  return studied;
+  opened.settings = std::move(settings_);
+  opened.trace = std::move(explained_);
+  return opened;
 }
 
 }  // namespace
 
-absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
-                                        const SettingsRequest& request, size_t threads) {
+absl::StatusOr<OpenedFile> StudyTrace(const std::shared_ptr<const Trace>& trace,
+                                      const SettingsRequest& request, size_t threads) {
   return Opening(trace, request, threads).Run();
-}
-
-absl::StatusOr<OpenedFile> StudyFile(const std::shared_ptr<const Trace>& trace,
-                                     const SettingsRequest& request, size_t threads) {
-  ASSIGN_OR_RETURN(StudiedTrace studied, StudyTrace(trace, request, threads));
-  std::shared_ptr<const Trace> explained = studied.trace;
-  return OpenedFile{std::move(explained), std::move(studied)};
 }
 
 }  // namespace memreplay

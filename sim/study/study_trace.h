@@ -14,8 +14,8 @@
 
 namespace memreplay {
 
-// The devices of an opened file, with the settings of all of them.
-struct StudiedTrace {
+// An open file: its content, and its devices under some settings.
+struct OpenedFile {
   std::shared_ptr<const Trace> trace;                 // as read, or ChangedSettings::trace
   ReplaySettings settings;                            // for every device
   std::vector<std::unique_ptr<const Study>> devices;  // in the order of trace->devices
@@ -29,17 +29,8 @@ struct StudiedTrace {
 // recording leaves open may be the reason: the first of AllHypotheses() that explains it is taken.
 // With more than one of `threads`, what the allocations of the first device with events are for is
 // sought at the same time.
-absl::StatusOr<StudiedTrace> StudyTrace(const std::shared_ptr<const Trace>& trace,
-                                        const SettingsRequest& request, size_t threads = 1);
-
-// An open file: its content, and its devices under some settings.
-struct OpenedFile {
-  std::shared_ptr<const Trace> trace;
-  StudiedTrace studied;
-};
-// Opens a file for study. Errors: StudyTrace()'s.
-absl::StatusOr<OpenedFile> StudyFile(const std::shared_ptr<const Trace>& trace,
-                                     const SettingsRequest& request, size_t threads = 1);
+absl::StatusOr<OpenedFile> StudyTrace(const std::shared_ptr<const Trace>& trace,
+                                      const SettingsRequest& request, size_t threads = 1);
 
 }  // namespace memreplay
 

@@ -24,7 +24,7 @@ TEST_P(RealControl, GivesTheRecordingsOwnPeak) {
   auto opened = OpenTrace(std::string(shared) + "/data/snapshots/" + GetParam() + ".pickle");
   ASSERT_TRUE(opened.ok()) << opened.status();
   const auto trace = std::make_shared<const Trace>(*std::move(opened));
-  const absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, {});
+  const absl::StatusOr<OpenedFile> studied = StudyTrace(trace, {});
   ASSERT_TRUE(studied.ok()) << studied.status();
   const absl::StatusOr<std::optional<Control>> control = studied->devices[0]->FindControl();
   ASSERT_TRUE(control.ok()) << control.status();

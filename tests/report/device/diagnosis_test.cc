@@ -105,10 +105,10 @@ TEST(Diagnosis, AFileWithFramesOfTorchNpuIsRecognised) {
   const auto trace = std::make_shared<Trace>();
   trace->strings.Intern("/usr/lib/python3/site-packages/torch_npu/npu/memory.py");
   trace->devices.emplace_back();
-  absl::StatusOr<OpenedFile> opened = StudyFile(trace, {});
+  absl::StatusOr<OpenedFile> opened = StudyTrace(trace, {});
   ASSERT_TRUE(opened.ok()) << opened.status();
   const absl::StatusOr<proto::DeviceReport> report =
-      AskInspect(*opened->studied.devices[0], InspectQuestion());
+      AskInspect(*opened->devices[0], InspectQuestion());
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(DiagnosisOf(*report).rfind("Recorded on an Ascend NPU", 0), 0) << DiagnosisOf(*report);
 }

@@ -25,7 +25,7 @@ std::shared_ptr<Trace> Recording(std::string_view release) {
 
 absl::StatusOr<ReplaySettings> SettingsOf(const std::shared_ptr<const Trace>& trace,
                                           const SettingsRequest& request) {
-  const absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, request);
+  const absl::StatusOr<OpenedFile> studied = StudyTrace(trace, request);
   if (!studied.ok()) return studied.status();
   return studied->settings;
 }
@@ -121,7 +121,7 @@ TEST(StudyTrace, ChangedSettingsAndGonePoolsExplainARecordingTogether) {
     SettingsRequest release;
     release.torch = "2.7";
     release.torch_is_as_recorded = true;
-    const absl::StatusOr<StudiedTrace> studied = StudyTrace(trace, release);
+    const absl::StatusOr<OpenedFile> studied = StudyTrace(trace, release);
     ASSERT_TRUE(studied.ok()) << studied.status();
     const RecordingFollowed followed =
         FollowRecording(studied->devices[0]->schedule(), studied->settings.recorded_config,
