@@ -135,6 +135,22 @@ class Local(Case):
         self.assertIn("rank1.pickle: byte", page)
         self.assertIn("rank 3", page)
 
+    def test_no_answer_has_the_order_of_a_hash_table(self):
+        answers = []
+        for seed in "0", "1", "2":
+            shutil.rmtree(self.folder / "out", ignore_errors=True)
+            done = subprocess.run([sys.executable, "-m", "memreplay", "fleet", self.runs, "--out", self.folder / "out"],
+                                  stdout=subprocess.PIPE, check=False, text=True,
+                                  env={**os.environ, "PYTHONHASHSEED": seed})
+            self.assertEqual(done.returncode, 1)
+            page = (self.folder / "out/fleet.html").read_text(encoding="utf-8")
+            tables = [[{key: value for key, value in row.items() if not key.endswith("seconds")}
+                       for row in self.rows(table)] for table in TABLES]
+            answers.append((*(re.sub(r"\bin [\d.]+ s\b", "", text) for text in (done.stdout, page)), *tables))
+        for other in answers[1:]:
+            for ours, its in zip(answers[0], other):
+                self.assertEqual(ours, its)
+
     def test_without_events_the_final_state_is_what_is_known(self):
         """Such a rank can be the worst."""
         shutil.copy(SNAPSHOTS / "torch-2.15/no_history.pickle", self.runs / "a/out.rank4.pickle")
