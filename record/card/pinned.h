@@ -11,7 +11,8 @@ namespace memreplay::card {
 
 // A model of PyTorch's allocator of pinned memory. It keeps freed blocks and never splits them. A
 // free block serves a request for which a block of the same power of two would be made, if it is
-// large enough; of several, the one that was freed last. Source: docs/record_internals.md, Host memory.
+// large enough; of several, the one that was freed last. Source: docs/record_internals.md, Host
+// memory.
 class HostAllocatorModel {
  public:
   // The settings pinned_max_round_threshold_mb and pinned_max_cached_size_mb, in bytes.
