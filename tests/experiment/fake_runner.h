@@ -45,8 +45,11 @@ class FakeRunner final : public ScriptRunner {
       }
       --left_;
       absl::StatusOr<proto::RecordReport> report = run_one_(run);
-      if (report.ok()) answers.emplace_back(Answer{*std::move(report), false});
-      if (!report.ok()) answers.emplace_back(report.status());
+      if (!report.ok()) {
+        answers.emplace_back(report.status());
+        continue;
+      }
+      answers.emplace_back(Answer{*std::move(report), false});
     }
     return answers;
   }

@@ -102,7 +102,8 @@ TEST(Run, WhatPyTorchRefusesAndWhatRunsOutAreOutcomes) {
 TEST(Run, RestoredSettingsAreThoseThatTheRunBeganWith) {
   testing::Recording program;
   program.trace().is_program = true;
-  const Schedule schedule = program.Add(EventKind::kSettings, 0, /*restores=*/1).Build();
+  const uint64_t restores = 1;
+  const Schedule schedule = program.Add(EventKind::kSettings, 0, restores).Build();
   SimulatedDevice device(GiB(1));
   CachingAllocator allocator(Newest(), {}, device, {});
   Kinds observer;
