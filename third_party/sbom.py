@@ -27,7 +27,7 @@ LINKED = {
     "third_party/zstd": ("libzstd-dev", "Zstandard", "BSD-3-Clause", "zstd"),
     "@d3//": ("node-d3", "D3", "BSD-3-Clause", None),
 }
-OWN = {"third_party/glibc"}  # written for this project
+OWN = {"third_party/cuda", "third_party/glibc"}  # made by this project
 # What the compilers link by themselves.
 WHEEL_RUNTIME = [("libstdc++-12-dev", "libstdc++ and libgcc", "GPL-3.0-or-later WITH GCC-exception-3.1")]
 PAGE_RUNTIME = [("emscripten", "emscripten's runtime, musl, libc++", "MIT AND Apache-2.0 WITH LLVM-exception")]
