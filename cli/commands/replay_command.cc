@@ -132,8 +132,8 @@ absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& 
 
   std::optional<OutputFile> events;
   if (const std::string path = EventsPath(file, options); !path.empty()) {
-    ASSIGN_OR_RETURN(OutputFile file_or, OutputFile::Open(path, inputs.paths()));
-    events.emplace(std::move(file_or));
+    ASSIGN_OR_RETURN(OutputFile opened_events, OutputFile::Open(path, inputs.paths()));
+    events.emplace(std::move(opened_events));
   }
   std::vector<RecordedRun> runs;
   absl::StatusOr<proto::Report> report = AnswerFile(

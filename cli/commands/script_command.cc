@@ -150,9 +150,8 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   }
   RETURN_IF_ERROR(FindKey(is_fit, &options));
   if (question.cards.empty()) return NoCard(script.program);
-  ASSIGN_OR_RETURN(const TriedValues tried,
+  ASSIGN_OR_RETURN(question.values,
                    TriedValuesOf(question.key.name, options.step, options.max, options.listed));
-  question.values = tried;
   if (options.jobs.value_or(1) < 1) {
     return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));
   }

@@ -73,8 +73,7 @@ void FlagSet::AddTexts(std::string_view name, std::string_view value,
 
 void FlagSet::AddSize(std::string_view name, std::optional<Bytes>* target, std::string_view help) {
   Add(name, "SIZE", help, [target](std::string_view text) {
-    ASSIGN_OR_RETURN(Bytes size, ParseSize(text));
-    *target = size;
+    ASSIGN_OR_RETURN(*target, ParseSize(text));
     return absl::OkStatus();
   });
 }

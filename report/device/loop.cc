@@ -226,8 +226,7 @@ absl::Status AskLoop(const Study& study, StackNames& names, proto::DeviceReport*
   const Schedule& schedule = study.schedule();
   std::optional<StreamCost> cost;
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
-    ASSIGN_OR_RETURN(const StreamCost measured, CostOfStreams(schedule, study.settings()));
-    cost = measured;
+    ASSIGN_OR_RETURN(cost, CostOfStreams(schedule, study.settings()));
   }
   std::optional<LookBack> look_back;
   if (!schedule.device_trace().events.empty()) {

@@ -16,7 +16,7 @@ namespace memreplay {
 
 // An open file: its content, and its devices under some settings.
 struct OpenedFile {
-  std::shared_ptr<const Trace> trace;                 // as read, or ChangedSettings::trace
+  std::shared_ptr<const Trace> trace;                 // as read, or Explanation::trace
   ReplaySettings settings;                            // for every device
   std::vector<std::unique_ptr<const Study>> devices;  // in the order of trace->devices
 };

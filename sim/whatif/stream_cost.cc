@@ -44,11 +44,9 @@ absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplayS
     return run.peak.reserved();
   };
   StreamCost cost;
-  ASSIGN_OR_RETURN(const Bytes as_is, peak(nullptr));
-  cost.peak_reserved = as_is;
+  ASSIGN_OR_RETURN(cost.peak_reserved, peak(nullptr));
   OneStream one_stream(schedule);
-  ASSIGN_OR_RETURN(const Bytes one, peak(&one_stream));
-  cost.peak_reserved_one_stream = one;
+  ASSIGN_OR_RETURN(cost.peak_reserved_one_stream, peak(&one_stream));
 
   std::vector<std::pair<Bytes, uint32_t>> asked(schedule.stream_count());
   for (uint32_t stream = 0; stream < asked.size(); ++stream) asked[stream].second = stream;
