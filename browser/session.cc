@@ -122,10 +122,9 @@ absl::StatusOr<const OpenedFile*> Session::Open(File& file, const SettingsReques
   if (!file.error.ok()) return file.error;
   if (file.opened.has_value() && file.request == request) return &*file.opened;
   file.opened.reset();  // released before the next, which needs the memory
-  absl::StatusOr<OpenedFile> opened = StudyTrace(file.trace, request);
-  if (!opened.ok()) return Within(file.name, opened.status());
+  ASSIGN_OR_RETURN(file.opened, OpenFile(file.name, file.trace, request));
   file.request = request;
-  return &file.opened.emplace(*std::move(opened));
+  return &*file.opened;
 }
 
 absl::StatusOr<PageInput> Session::AskFile(File& file, const proto::Question& question,

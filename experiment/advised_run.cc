@@ -6,15 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "report/ask/file_report.h"
 #include "report/ask/replay.h"
 #include "report/device/diagnosis.h"
-#include "sim/study/study_trace.h"
+#include "sim/study/study.h"
 #include "sim/whatif/capacity_walk.h"
 #include "sim/whatif/conf_search.h"
 #include "sim/whatif/smallest_capacity.h"
 #include "sim/whatif/sweep.h"
 #include "sim/workload/lifetimes.h"
-#include "trace/formats/open_trace.h"
 #include "trace/value/bounded.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
@@ -148,11 +148,8 @@ absl::Status AddProcess(const OpenedFile& snapshot, const proto::RecordedProcess
 absl::Status StudyRun(proto::RecordReport* report) {
   proto::AdvisedRun* const run = report->mutable_advised();
   for (const proto::RecordedProcess& process : report->processes()) {
-    ASSIGN_OR_RETURN(Trace trace, OpenTrace(process.snapshot()));
-    const absl::StatusOr<OpenedFile> opened =
-        StudyTrace(std::make_shared<const Trace>(std::move(trace)), {});
-    RETURN_IF_ERROR(opened.ok() ? AddProcess(*opened, process, run)
-                                : Within(process.snapshot(), opened.status()));
+    ASSIGN_OR_RETURN(const OpenedFile opened, OpenFile(process.snapshot()));
+    RETURN_IF_ERROR(AddProcess(opened, process, run));
   }
   return absl::OkStatus();
 }

@@ -7,8 +7,8 @@
 
 namespace memreplay {
 
-// Sets `advised` of a report from the snapshots of its processes. Errors: those of OpenTrace() and
-// StudyTrace(), which name the file, and ReplayWhatIf()'s.
+// Sets `advised` of a report from the snapshots of its processes. Errors: OpenFile()'s,
+// ReplayWhatIf()'s.
 absl::Status StudyRun(proto::RecordReport* report);
 
 // Merges the run of another rank of the same job into `run`: the rank that needs most counts.

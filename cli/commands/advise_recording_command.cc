@@ -16,6 +16,7 @@
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
 #include "report/ask/advise_recording.h"
+#include "report/ask/file_report.h"
 #include "sim/study/study_trace.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/value/status_macros.h"
@@ -80,7 +81,7 @@ absl::StatusOr<proto::Report> AdviseValues(const std::vector<ValuedFile>& files,
   Progress progress(StrCat("reading ", files[0].file));
   std::vector<OpenedFile> opened;
   for (const ValuedFile& file : files) {
-    ASSIGN_OR_RETURN(OpenedFile one, OpenWithSettings(file.file, options.file.settings));
+    ASSIGN_OR_RETURN(OpenedFile one, OpenFile(file.file, options.file.settings));
     opened.push_back(std::move(one));
   }
   const FileRun run = {names, 1, progress};

@@ -10,6 +10,7 @@
 #include "cli/flags/flags.h"
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
+#include "report/ask/file_report.h"
 #include "report/run/run_log.h"
 #include "report/run/series.h"
 #include "report/words/sizes.h"
@@ -129,7 +130,7 @@ absl::Status Replayed(const Study& study, RunLogObserver* log) {
 absl::Status WriteRuns(const std::string& in, const std::string& out, const RunFormat& format,
                        const ConvertFlags& options) {
   Progress progress(StrCat("reading ", in));
-  ASSIGN_OR_RETURN(const OpenedFile opened, OpenWithSettings(in, options.settings));
+  ASSIGN_OR_RETURN(const OpenedFile opened, OpenFile(in, options.settings));
   const std::vector<DeviceTrace>& devices = opened.trace->devices;
   std::vector<size_t> chosen;
   for (size_t i = 0; i < devices.size(); ++i) {

@@ -14,6 +14,7 @@
 #include "report/ask/diff.h"
 #include "report/device/device_report.h"
 #include "report/text/render_diff.h"
+#include "trace/formats/open_trace.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
@@ -43,8 +44,8 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
     report->set_file(StrCat(path, " (", report->command(), " of ", report->file(), ")"));
     return DiffSide{*std::move(report), nullptr};
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<const Trace> opened, OpenShared(path));
-  return SideOf(std::move(opened), path);
+  ASSIGN_OR_RETURN(Trace trace, OpenTrace(path));
+  return SideOf(std::make_shared<const Trace>(std::move(trace)), path);
 }
 
 }  // namespace

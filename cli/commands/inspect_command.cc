@@ -10,8 +10,10 @@
 #include "cli/flags/flags.h"
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
+#include "report/ask/file_report.h"
 #include "report/ask/inspect.h"
 #include "sim/recording/replay_settings.h"
+#include "trace/formats/open_trace.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
@@ -30,13 +32,14 @@ constexpr char kInspectDescription[] =
 // The content of a file can be reported even if its settings are valid in no release.
 absl::StatusOr<OpenedFile> OpenAnyway(const std::string& file, const InspectQuestion& question,
                                       size_t threads) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Trace> trace, OpenShared(file));
-  absl::StatusOr<OpenedFile> opened = StudyNamed(file, trace, {}, threads);
+  ASSIGN_OR_RETURN(Trace read, OpenTrace(file));
+  const auto trace = std::make_shared<const Trace>(std::move(read));
+  absl::StatusOr<OpenedFile> opened = OpenFile(file, trace, {}, threads);
   if (opened.ok() || question.deep) return opened;
   SettingsRequest defaults;
   defaults.conf = "";
   defaults.fraction = 1;
-  return StudyNamed(file, trace, defaults, threads);
+  return OpenFile(file, trace, defaults, threads);
 }
 
 }  // namespace

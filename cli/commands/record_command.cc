@@ -8,11 +8,11 @@
 
 #include "cli/commands/command.h"
 #include "cli/flags/flags.h"
-#include "cli/flags/inputs.h"
 #include "cli/flags/record_flags.h"
 #include "cli/io/output.h"
 #include "hardware/cards.h"
 #include "record/stop_signal.h"
+#include "report/ask/file_report.h"
 #include "report/ask/record.h"
 #include "report/device/process_memory.h"
 #include "report/message/refusal.h"
@@ -111,7 +111,7 @@ absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {
   for (size_t i = 0; i < run.snapshots.size(); ++i) {
     proto::RecordedProcess& process = *report.mutable_processes(static_cast<int>(i));
     const Progress progress(StrCat("replaying ", process.snapshot()));
-    ASSIGN_OR_RETURN(const OpenedFile opened, OpenWithSettings(run.snapshots[i], {}));
+    ASSIGN_OR_RETURN(const OpenedFile opened, OpenFile(run.snapshots[i]));
     RETURN_IF_ERROR(AddReplays(opened, &process));
     AddProcessMemory(&process);
   }

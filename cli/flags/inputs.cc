@@ -3,12 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "cli/flags/flags.h"
 #include "cli/io/read_text.h"
+#include "report/ask/file_report.h"
 #include "trace/bytes/json_scanner.h"
-#include "trace/formats/open_trace.h"
 #include "trace/program/program_reader.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
@@ -32,24 +33,6 @@ absl::Status CheckName(const std::string& name) {
 }
 
 }  // namespace
-
-absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file) {
-  ASSIGN_OR_RETURN(Trace opened, OpenTrace(file));
-  return std::make_shared<const Trace>(std::move(opened));
-}
-
-absl::StatusOr<OpenedFile> StudyNamed(const std::string& file,
-                                      const std::shared_ptr<const Trace>& trace,
-                                      const SettingsRequest& request, size_t threads) {
-  absl::StatusOr<OpenedFile> opened = StudyTrace(trace, request, threads);
-  return opened.ok() ? std::move(opened) : Within(file, opened.status());
-}
-
-absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file, const SettingsRequest& request,
-                                            size_t threads) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const Trace> trace, OpenShared(file));
-  return StudyNamed(file, trace, request, threads);
-}
 
 absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
                            std::string* unknown) {
@@ -183,15 +166,15 @@ absl::StatusOr<OpenedFile> Inputs::Open(const std::string& file, SettingsRequest
                                              "=?: only memreplay fit searches for values"));
   }
   if (model_ == nullptr) {
-    if (params_.empty()) return OpenWithSettings(file, request, threads);
+    if (params_.empty()) return OpenFile(file, request, threads);
     program::CompileOptions options;
     options.params = params_;
     ASSIGN_OR_RETURN(Trace program, program::OpenProgram(file, options));
-    return StudyNamed(file, std::make_shared<const Trace>(std::move(program)), request);
+    return OpenFile(file, std::make_shared<const Trace>(std::move(program)), request);
   }
   ASSIGN_OR_RETURN(synth::TrainingRun run, MakeRun());
   if (!request.torch.has_value()) request.torch = AllocatorRelease(run.torch_version);
-  return StudyNamed(file, std::make_shared<const Trace>(std::move(run.program)), request);
+  return OpenFile(file, std::make_shared<const Trace>(std::move(run.program)), request);
 }
 
 }  // namespace memreplay

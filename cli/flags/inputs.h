@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,21 +18,8 @@
 #include "sim/recording/replay_settings.h"
 #include "sim/study/study_trace.h"
 #include "synth/models.h"
-#include "trace/value/trace.h"
 
 namespace memreplay {
-
-// Returns a trace that the schedules of its devices share. Errors: those of OpenTrace().
-absl::StatusOr<std::shared_ptr<const Trace>> OpenShared(const std::string& file);
-
-// Does what StudyTrace() does; errors name the file.
-absl::StatusOr<OpenedFile> StudyNamed(const std::string& file,
-                                      const std::shared_ptr<const Trace>& trace,
-                                      const SettingsRequest& request, size_t threads = 1);
-
-// Errors: those of OpenTrace() too.
-absl::StatusOr<OpenedFile> OpenWithSettings(const std::string& file, const SettingsRequest& request,
-                                            size_t threads = 1);
 
 // The files or the model that a command is about, and the parameters set for them.
 class Inputs {
@@ -67,7 +53,7 @@ class Inputs {
   // Returns the files on disk that are read, config files of a model too; no output may replace
   // them.
   const std::vector<std::string>& paths() const { return paths_; }
-  // Does what OpenWithSettings() does; for a model, the release is that of the run if none is
+  // Does what OpenFile() does; for a model, the release is that of the run if none is
   // given. A file whose parameters are set must be a schedule.
   absl::StatusOr<OpenedFile> Open(const std::string& file, SettingsRequest request,
                                   size_t threads = 1) const;

@@ -9,10 +9,23 @@
 #include "report/device/device_report.h"
 #include "report/device/diagnosis.h"
 #include "report/words/verdict.h"
+#include "trace/formats/open_trace.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
+
+absl::StatusOr<OpenedFile> OpenFile(const std::string& file, const SettingsRequest& request,
+                                    size_t threads) {
+  ASSIGN_OR_RETURN(Trace trace, OpenTrace(file));
+  return OpenFile(file, std::make_shared<const Trace>(std::move(trace)), request, threads);
+}
+
+absl::StatusOr<OpenedFile> OpenFile(std::string_view file, std::shared_ptr<const Trace> trace,
+                                    const SettingsRequest& request, size_t threads) {
+  absl::StatusOr<OpenedFile> opened = StudyTrace(std::move(trace), request, threads);
+  return opened.ok() ? std::move(opened) : Within(file, opened.status());
+}
 
 absl::StatusOr<proto::Report> AskDevices(
     std::string_view command, const std::string& file, const OpenedFile& opened,

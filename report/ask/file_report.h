@@ -1,8 +1,9 @@
-// Answers one question about the devices of one file.
+// Opens a file, and answers one question about its devices.
 #ifndef MEMREPLAY_REPORT_ASK_FILE_REPORT_H_
 #define MEMREPLAY_REPORT_ASK_FILE_REPORT_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,8 +17,17 @@
 #include "sim/recording/replay_settings.h"
 #include "sim/study/study.h"
 #include "sim/study/study_trace.h"
+#include "trace/value/trace.h"
 
 namespace memreplay {
+
+// Opens a file, and studies its devices. Errors, which name the file: OpenTrace()'s,
+// StudyTrace()'s.
+absl::StatusOr<OpenedFile> OpenFile(const std::string& file, const SettingsRequest& request = {},
+                                    size_t threads = 1);
+// Does the same with what was read of a file already, or written for the purpose.
+absl::StatusOr<OpenedFile> OpenFile(std::string_view file, std::shared_ptr<const Trace> trace,
+                                    const SettingsRequest& request = {}, size_t threads = 1);
 
 // Returns the report of one file: what `ask` says about each device in order, or about `device`
 // alone; AskOom()'s reports of devices that ran out of memory come first. Stops at the first error
