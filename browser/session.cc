@@ -36,12 +36,8 @@
 namespace memreplay {
 namespace {
 
-constexpr int kAnswered = 0;
-constexpr int kBad = 1;
-constexpr int kUnusable = 2;
-
 Answer Failed(const absl::Status& status) {
-  return {.status = kUnusable, .errors = StrCat(CleanText(ToStd(status.message())), "\n")};
+  return {.status = kExitUnusable, .errors = StrCat(CleanText(ToStd(status.message())), "\n")};
 }
 
 absl::StatusOr<SettingsRequest> RequestOf(const proto::Question& question) {
@@ -87,7 +83,7 @@ Answer ExplainLog(std::string_view name, std::string bytes) {
   }
   const absl::StatusOr<proto::Report> report = Explain(&scan);
   if (!report.ok()) return Failed(Within(name, report.status()));
-  return {.status = kBad, .text = RenderExplanationText(report->explanation())};
+  return {.status = kExitBad, .text = RenderExplanationText(report->explanation())};
 }
 
 proto::Offers MakeOffers() {
@@ -171,7 +167,8 @@ Answer Session::AskDiff() const {
     sides.push_back(*std::move(side));
   }
   const HeldOptions held{.top = kDiffStacks, .filter = ""};
-  return {.status = kAnswered, .text = RenderDiffText(DiffReports(sides[0], sides[1], held)).text};
+  return {.status = kExitAnswered,
+          .text = RenderDiffText(DiffReports(sides[0], sides[1], held)).text};
 }
 
 Answer Session::Ask(const proto::Question& question, ProgressSink* progress) {
@@ -184,38 +181,29 @@ Answer Session::Ask(const proto::Question& question, ProgressSink* progress) {
   if (command == "diff") return AskDiff();
   const absl::StatusOr<SettingsRequest> request = RequestOf(question);
   if (!request.ok()) return Failed(request.status());
-  Answer answer{.status = kAnswered};
-  proto::Job job;
+  Answer answer;
+  JobFold job;
   std::vector<PageInput> pages;
   for (File& file : files_) {
     absl::StatusOr<PageInput> answered = AskFile(file, question, *request, progress);
     if (!answered.ok()) {
       const std::string message(answered.status().message());
-      answer.status = kUnusable;
       StrAppend(&answer.errors, CleanText(message), "\n");
-      AddToJob(FailedReport(command, file.name, message), &job);
+      job.Add(FailedReport(command, file.name, message));
       continue;
     }
-    if (HasFaults(answered->report)) answer.status = std::max(answer.status, kBad);
-    AddToJob(answered->report, &job);
+    job.Add(answered->report);
     StrAppend(&answer.text, answer.text.empty() ? "" : "\n", RenderText(answered->report).text);
     if (command == "report") pages.push_back(*std::move(answered));
   }
-  FinishJob(&job);
+  answer.status = job.status();
   if (files_.size() > 1) {
-    const std::string table = RenderJobText(job).text;
+    const std::string table = RenderJobText(job.Finish()).text;
     answer.text = StrCat(table, table.empty() ? "" : "\n", answer.text);
+    answer.page = RenderJobPage(std::move(pages));
+  } else if (!pages.empty()) {
+    answer.page = RenderHtml(pages);
   }
-  if (files_.size() == 1) {
-    if (!pages.empty()) answer.page = RenderHtml(pages);
-    return answer;
-  }
-  // The page of a job shows the files that have an answer.
-  std::erase_if(pages, [](const PageInput& page) { return page.report.devices().empty(); });
-  proto::Job ranks;
-  for (const PageInput& page : pages) AddToJob(page.report, &ranks);
-  FinishJob(&ranks);
-  if (!pages.empty()) answer.page = RenderHtml(pages, &ranks);
   return answer;
 }
 

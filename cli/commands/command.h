@@ -11,13 +11,9 @@
 #include "absl/types/span.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/help_text.h"
+#include "report/words/verdict.h"
 
 namespace memreplay {
-
-// Exit statuses of the program.
-inline constexpr int kExitAnswered = 0;
-inline constexpr int kExitBad = 1;       // there is an answer, and something is wrong
-inline constexpr int kExitUnusable = 2;  // the input or the command line is unusable
 
 // What follows a command's name on the command line.
 struct CommandLine {

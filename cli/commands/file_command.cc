@@ -15,7 +15,6 @@
 #include "report/text/render_job.h"
 #include "report/text/render_text.h"
 #include "report/words/render_json.h"
-#include "report/words/verdict.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
@@ -127,31 +126,24 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
   if (several && placement == Placement::kOwnProcesses) {
     processes.emplace(files, answer_one, share.processes);
   }
-  int status = kExitAnswered;
   bool first = true;
-  proto::Job job;
+  JobFold job;
   Text texts;
   for (size_t i = 0; i < files.size(); ++i) {
     const std::string& file = files[i];
     if (progress.has_value()) progress->SetDone(i);
     absl::StatusOr<proto::Report> report =
         processes.has_value() ? processes->Take(i) : answer_one(file);
-    if (report.ok()) {
-      if (HasFaults(*report)) status = std::max(status, kExitBad);
-    } else {
+    if (!report.ok()) {
       const std::string message(report.status().message());
       PrintError(message);
-      status = kExitUnusable;
       report = FailedReport(command, file, message);
     }
-    if (several) AddToJob(*report, &job);
+    job.Add(*report);
     if (!report->error().empty() && (!several || form != ReportForm::kJson)) continue;
     Text text;
     if (form == ReportForm::kJson) {
-      if (several && i + 1 == files.size()) {
-        FinishJob(&job);
-        *report->mutable_job() = job;
-      }
+      if (several && i + 1 == files.size()) *report->mutable_job() = job.Finish();
       text.text = RenderJson(*report, several ? JsonLayout::kOneLine : JsonLayout::kIndented);
     } else if (form == ReportForm::kText) {
       text.text = first ? "" : "\n";
@@ -167,13 +159,12 @@ absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::
   }
   progress.reset();
   if (several && form == ReportForm::kText) {
-    FinishJob(&job);
-    Text all = RenderJobText(job);
+    Text all = RenderJobText(job.Finish());
     if (!all.text.empty()) all.text += '\n';
     all.Append(texts);
     RETURN_IF_ERROR(PrintText(all));
   }
-  return status;
+  return job.status();
 }
 
 absl::StatusOr<std::vector<proto::Report>> CollectReports(std::string_view command,

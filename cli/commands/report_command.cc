@@ -47,10 +47,9 @@ struct ReportFlags {
   bool search = false;
 };
 
-absl::Status WritePage(const std::string& path, const Inputs& files,
-                       absl::Span<const PageInput> inputs, const proto::Job* job) {
+absl::Status WritePage(const std::string& path, const Inputs& files, const std::string& html) {
   ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, files.paths()));
-  file.Write(RenderHtml(inputs, job));
+  file.Write(html);
   return file.Close();
 }
 
@@ -74,9 +73,7 @@ absl::StatusOr<proto::Report> ReportFile(const std::string& file, const Inputs& 
   }
   if (page.empty()) return std::move(input.report);
   progress.SetActivity(StrCat("writing ", page));
-  if (const absl::Status written = WritePage(page, inputs, absl::MakeConstSpan(&input, 1), nullptr);
-      !written.ok())
-    return written;
+  RETURN_IF_ERROR(WritePage(page, inputs, RenderHtml(absl::MakeConstSpan(&input, 1))));
   input.report.mutable_written()->set_path(page);
   return std::move(input.report);
 }
@@ -183,15 +180,9 @@ absl::StatusOr<int> RunReport(const CommandLine& line) {
       is_job ? Placement::kThisProcess : Placement::kOwnProcesses);
   if (!is_job || !status.ok()) return status;
   std::vector<PageInput> ranks;
-  proto::Job job;
-  for (const std::string& file : files) {
-    if (parts[file].report.devices().empty()) continue;
-    AddToJob(parts[file].report, &job);
-    ranks.push_back(std::move(parts[file]));
-  }
-  if (ranks.empty()) return status;
-  FinishJob(&job);
-  RETURN_IF_ERROR(WritePage(*options.output, inputs, ranks, &job));
+  for (const std::string& file : files) ranks.push_back(std::move(parts[file]));
+  const std::string html = RenderJobPage(std::move(ranks));
+  if (!html.empty()) RETURN_IF_ERROR(WritePage(*options.output, inputs, html));
   return status;
 }
 

@@ -9,6 +9,11 @@
 
 namespace memreplay {
 
+// Exit statuses of the program.
+inline constexpr int kExitAnswered = 0;
+inline constexpr int kExitBad = 1;       // there is an answer, and something is wrong
+inline constexpr int kExitUnusable = 2;  // the input or the command line is unusable
+
 // Returns how a replay agrees with its recording, in half a sentence.
 std::string FidelitySentence(const proto::DeviceReport& device);
 

@@ -19,7 +19,7 @@ int OutlierOf(const proto::Job& job) {
 }
 
 proto::Job Job(const std::vector<int64_t>& reserved) {
-  proto::Job job;
+  JobFold job;
   for (const int64_t bytes : reserved) {
     proto::Report report;
     report.set_command("replay");
@@ -27,10 +27,9 @@ proto::Job Job(const std::vector<int64_t>& reserved) {
     proto::DeviceReport& device = *report.add_devices();
     device.set_mode(proto::Mode::what_if);
     device.set_peak_reserved_bytes(bytes);
-    AddToJob(report, &job);
+    job.Add(report);
   }
-  FinishJob(&job);
-  return job;
+  return job.Finish();
 }
 
 TEST(Job, WorstSpreadAndOutlier) {
@@ -64,16 +63,15 @@ TEST(Job, NoneStandsOut) {
 }
 
 TEST(Job, OutOfMemoryIsWorseThanAnyPeak) {
-  proto::Job job;
+  JobFold job;
   for (const int64_t ooms : {0, 1}) {
     proto::Report report;
     proto::DeviceReport& device = *report.add_devices();
     device.set_ooms(ooms);
     device.set_peak_reserved_bytes(ooms == 0 ? 100 : 50);
-    AddToJob(report, &job);
+    job.Add(report);
   }
-  FinishJob(&job);
-  EXPECT_EQ(job.worst_row(), 1);
+  EXPECT_EQ(job.Finish().worst_row(), 1);
 }
 
 TEST(Job, AFileWithoutAnAnswerIsARowWithItsError) {
@@ -82,9 +80,10 @@ TEST(Job, AFileWithoutAnAnswerIsARowWithItsError) {
   failed.set_error("b: cut off");
   proto::Report report;
   report.add_devices()->set_peak_reserved_bytes(100);
-  proto::Job job;
-  for (const proto::Report& each : {failed, report, failed, report, report}) AddToJob(each, &job);
-  FinishJob(&job);
+  JobFold fold;
+  for (const proto::Report& each : {failed, report, failed, report, report}) fold.Add(each);
+  EXPECT_EQ(fold.status(), 2);
+  const proto::Job job = fold.Finish();
   EXPECT_EQ(job.files(), 5);
   EXPECT_EQ(job.failed(), 2);
   ASSERT_EQ(job.rows_size(), 5);
@@ -105,10 +104,11 @@ TEST(Job, ComparesThePeakOfARecordingThatRanOut) {
   device.mutable_oom()->set_verdict(proto::Verdict::true_shortage);
   device.mutable_oom()->set_recorded(true);
   device.mutable_oom()->mutable_use()->set_reserved_bytes(217);
-  proto::Job job;
-  AddToJob(report, &job);
+  JobFold fold;
+  fold.Add(report);
   device.mutable_oom()->set_recorded(false);
-  AddToJob(report, &job);
+  fold.Add(report);
+  const proto::Job job = fold.Finish();
   EXPECT_EQ(job.rows(0).reserved_bytes(), 218);
   EXPECT_EQ(job.rows(1).reserved_bytes(), 217);
 }

@@ -1,10 +1,9 @@
-#include "report/ask/together.h"
-
 #include <gtest/gtest.h>
 
 #include <map>
 #include <vector>
 
+#include "report/ask/job.h"
 #include "report/text/render_together.h"
 
 namespace memreplay {
