@@ -50,8 +50,7 @@ struct Command {
   std::string_view name;  // "fit", "fit script"
   std::string_view summary;
   absl::StatusOr<int> (*run)(const CommandLine& line);
-  bool is_python = false;         // run by a Python interpreter, its --help too
-  bool takes_parameters = false;  // --set NAME=N, of a schedule
+  bool is_python = false;  // run by a Python interpreter, its --help too
   // Starts a script or a driver, which map more memory than they touch: no memory limit by default.
   bool maps_much = false;
   // Returns the form that these words mean without its second word; "": none. Null: likewise.
@@ -62,9 +61,6 @@ struct Command {
   bool is_form_of(const Command& command) const {
     return name.starts_with(command.name) && name.substr(command.name.size()).starts_with(' ');
   }
-  // The flags that are taken out of the command line before `run` reads its own: those of every
-  // command, which ProgramHelp() describes.
-  std::vector<HelpFlag> common_flags() const;
 };
 absl::Span<const Command> Commands();
 const Command* FindCommand(std::string_view name);  // null: there is none

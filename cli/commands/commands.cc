@@ -12,18 +12,16 @@ namespace {
 constexpr Command kCommands[] = {
     {"inspect", "report what is in a file: devices, streams, pools, peaks, completeness",
      RunInspect},
-    {"replay", "replay a file as recorded, or under other settings", RunReplay, false, true},
-    {"oom", "explain why memory ran out and what would have helped", RunOom, false, true},
+    {"replay", "replay a file as recorded, or under other settings", RunReplay},
+    {"oom", "explain why memory ran out and what would have helped", RunOom},
     {"explain", "explain an error text or a log: what ran out, why, and what to do", RunExplain},
     {"diff", "show what changed between two files or reports", RunDiff},
-    {"sweep", "rank settings, searched or given, and print the best to paste", RunSweep, false,
-     true},
+    {"sweep", "rank settings, searched or given, and print the best to paste", RunSweep},
     {.name = "sweep script",
      .summary = "rank values of a script's argument on simulated GPUs",
      .run = RunSweepScript,
      .maps_much = true},
-    {"fit", "find the smallest device memory that is enough, for each setting", RunFit, false,
-     true},
+    {"fit", "find the smallest device memory that is enough, for each setting", RunFit},
     {.name = "fit script",
      .summary = "find the largest value of a script's argument that fits a GPU",
      .run = RunFitScript,
@@ -43,7 +41,6 @@ constexpr Command kCommands[] = {
     {.name = "gpu",
      .summary = "replay a file on a real GPU and compare it with the simulation",
      .run = RunGpu,
-     .takes_parameters = true,
      .maps_much = true},
     {"report", "write an interactive page: timeline, block map, tables", RunReport},
     {"convert", "write a file in another format", RunConvert},
@@ -55,7 +52,6 @@ constexpr Command kCommands[] = {
     {.name = "synth",
      .summary = "predict the requests and the memory of a training run or a schedule",
      .run = RunSynth,
-     .takes_parameters = true,
      .form = FormOfSynth},
     {.name = "synth schedule",
      .summary = "expand a schedule into the requests it stands for, or check it",
@@ -74,16 +70,6 @@ const Command* FindCommand(std::string_view name) {
     if (command.name == name) return &command;
   }
   return nullptr;
-}
-
-std::vector<HelpFlag> Command::common_flags() const {
-  if (is_python) return {};
-  std::vector<HelpFlag> flags = {
-      {"memory-limit", "SIZE", "stop when more memory of this machine is needed; 0: no limit"}};
-  if (takes_parameters) {
-    flags.push_back({"set", "NAME=N", "the value of a parameter of the schedule", 0, true});
-  }
-  return flags;
 }
 
 std::string ProgramHelp() {

@@ -4,12 +4,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/help_text.h"
 #include "cli/io/output.h"
 #include "report/words/version.h"
+#include "synth/models.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
@@ -33,7 +35,6 @@ absl::StatusOr<std::vector<CommandHelp>> AllHelp() {
     row.summary = command.summary;
     if (command.is_python) continue;
     RETURN_IF_ERROR(command.run({{"--help"}, &row.help}).status());
-    for (HelpFlag& flag : command.common_flags()) row.help.flags.push_back(std::move(flag));
   }
   return all;
 }
@@ -55,6 +56,22 @@ void AddFlagsOfForms(std::vector<CommandHelp>* all) {
   }
 }
 
+// Adds the models that a command accepts as forms of it, with their keys.
+absl::Status AddModels(std::vector<CommandHelp>* all) {
+  for (const Command& command : Commands()) {
+    const auto row = std::find_if(all->begin(), all->end(), [&](const CommandHelp& each) {
+      return each.name == command.name && absl::StrContains(each.help.usage, "MODEL");
+    });
+    if (row == all->end()) continue;
+    for (const synth::ModelKind& model : synth::ModelKinds()) {
+      CommandHelp form{StrCat(command.name, " ", model.name), "a training run, by its keys", {}};
+      RETURN_IF_ERROR(command.run({{std::string(model.name), "--help"}, &form.help}).status());
+      all->push_back(std::move(form));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<int> RunCompletion(const CommandLine& line) {
@@ -68,7 +85,10 @@ absl::StatusOr<int> RunCompletion(const CommandLine& line) {
         "completion: expected bash, zsh, fish or man; see memreplay completion --help");
   }
   ASSIGN_OR_RETURN(std::vector<CommandHelp> commands, AllHelp());
-  if (kind != "man") AddFlagsOfForms(&commands);
+  if (kind != "man") {
+    AddFlagsOfForms(&commands);
+    RETURN_IF_ERROR(AddModels(&commands));
+  }
   RETURN_IF_ERROR(Print(kind == "bash"   ? BashCompletion(commands)
                         : kind == "zsh"  ? ZshCompletion(commands)
                         : kind == "fish" ? FishCompletion(commands)

@@ -57,16 +57,11 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
 
 absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::string_view command,
                                                   FlagSet* flags, bool may_be_none) {
-  if (AsksForHelp(line.args)) {
+  absl::StatusOr<Inputs> inputs = Inputs::Parse(line.args, flags);
+  if (!inputs.ok()) return Within(command, inputs.status());
+  if (flags->help_requested()) {
     RETURN_IF_ERROR(ShowHelp(line, *flags).status());
     return std::nullopt;
-  }
-  absl::StatusOr<Inputs> inputs = Inputs::Split(line.args, *flags);
-  if (!inputs.ok()) return Within(command, inputs.status());
-  absl::StatusOr<std::vector<std::string>> names = flags->Parse(inputs->args());
-  if (!names.ok()) return Within(command, names.status());
-  if (const absl::Status set = inputs->SetNames(*std::move(names)); !set.ok()) {
-    return Within(command, set);
   }
   if (inputs->files().empty() && !may_be_none) {
     return absl::InvalidArgumentError(

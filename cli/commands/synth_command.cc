@@ -129,25 +129,19 @@ absl::StatusOr<int> Synth(const CommandLine& line) {
   flags.AddSize("context", &options.context,
                 "memory of the CUDA context (default: by the GPU's multiprocessors; 500 MiB if\n"
                 "no GPU is named)");
-  if (AsksForHelp(line.args)) {
-    std::string keys;
-    for (const std::string& word : line.args) {
-      if (const auto* model = synth::FindModel(word); model != nullptr) keys = KeysHelp(*model);
-    }
-    return ShowHelp(line, flags, keys);
+  ASSIGN_OR_RETURN(const Inputs inputs, Inputs::Parse(line.args, &flags));
+  if (flags.help_requested()) {
+    return ShowHelp(line, flags, inputs.model() == nullptr ? "" : KeysHelp(*inputs.model()));
   }
-  ASSIGN_OR_RETURN(Inputs inputs, Inputs::Split(line.args, flags));
-  ASSIGN_OR_RETURN(std::vector<std::string> names, flags.Parse(inputs.args()));
   if (inputs.model() == nullptr) {
     return absl::InvalidArgumentError(
         StrCat("expected a model (", ModelNames(), ") or the file of a schedule, found ",
-               names.empty() ? std::string("none") : StrCat("'", names.front(), "'")));
+               inputs.name().empty() ? std::string("none") : StrCat("'", inputs.name(), "'")));
   }
   if (!inputs.unknown_key().empty()) {
     return absl::InvalidArgumentError(StrCat(
         "--", inputs.unknown_key(), "=?: synth requires a value; memreplay fit searches for one"));
   }
-  RETURN_IF_ERROR(inputs.SetNames(std::move(names)));
   ASSIGN_OR_RETURN(synth::TrainingRun run, inputs.MakeRun());
   const bool predicts = options.summary || options.json;
   RETURN_IF_ERROR(CheckProgramOutput(options.out, predicts, inputs.paths()));

@@ -57,11 +57,14 @@ absl::Status WriteProgram(const Trace& program, const std::string& path, const s
 
 absl::StatusOr<int> RunSynthSchedule(const CommandLine& line) {
   std::string out, to;
-  std::vector<std::string> settings;
+  program::CompileOptions options;
   std::optional<int64_t> max_events;
   bool check = false, json = false;
   FlagSet flags("synth [schedule] FILE [flags]", kSynthProgramDescription);
-  flags.AddTexts("set", "NAME=N", &settings, "set a parameter of the schedule");
+  flags.AddParsed(
+      "set", "NAME=N", "set a parameter of the schedule",
+      [&](std::string_view text) { return ReadParameter(text, &options.params, nullptr); },
+      /*repeats=*/true);
   flags.AddText("out", "FILE", &out, "where to write the requests; - is standard output");
   flags.AddShort('o', "out");
   flags.AddText("to", "FORMAT", &to, "their format; the default follows from FILE's extension");
@@ -77,11 +80,6 @@ absl::StatusOr<int> RunSynthSchedule(const CommandLine& line) {
         StrCat("synth: expected one schedule, found ", paths->size()));
   }
   const std::string& path = paths->front();
-  program::CompileOptions options;
-  for (const std::string& text : settings) {
-    const absl::Status read = ReadParameter(text, &options.params, nullptr);
-    if (!read.ok()) return Within("synth", read);
-  }
   if (max_events.has_value()) {
     if (*max_events <= 0) {
       return absl::InvalidArgumentError("synth: --max_events: expected a positive number");

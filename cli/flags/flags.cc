@@ -27,10 +27,13 @@ bool AsksForHelp(absl::Span<const std::string> args) {
 
 FlagSet::FlagSet(std::string usage, std::string description)
     : usage_(std::move(usage)), description_(std::move(description)) {
-  memory_limit_ = {"memory-limit", "SIZE", "", [](std::string_view text) {
-                     const absl::StatusOr<Bytes> size = ParseSize(text);
-                     return size.ok() ? LimitMemory(size->value()) : size.status();
-                   }};
+  AddUnlisted("memory-limit", "SIZE",
+              "stop when more memory of this machine is needed; 0: no limit",
+              [](std::string_view text) {
+                const absl::StatusOr<Bytes> size = ParseSize(text);
+                return size.ok() ? LimitMemory(size->value()) : size.status();
+              });
+  flags_.back().repeats = false;
 }
 
 void FlagSet::Add(std::string_view name, std::string_view value, std::string_view help,
@@ -121,6 +124,16 @@ void FlagSet::AddChoice(std::string_view name, const std::vector<std::string>& c
   });
 }
 
+void FlagSet::AddUnlisted(std::string_view name, std::string_view value, std::string_view help,
+                          std::function<absl::Status(std::string_view)> set) {
+  AddParsed(name, value, help, std::move(set), /*repeats=*/true);
+  flags_.back().is_listed = false;
+}
+
+void FlagSet::AddUnknown(std::function<absl::Status(std::string_view)> explain) {
+  explain_unknown_ = std::move(explain);
+}
+
 void FlagSet::AddOthers(
     std::function<absl::StatusOr<bool>(std::string_view, std::string_view)> take) {
   take_other_ = std::move(take);
@@ -129,14 +142,13 @@ void FlagSet::AddOthers(
 void FlagSet::AddShort(char letter, std::string_view name) { Find(name)->letter = letter; }
 
 const FlagSet::Flag* FlagSet::Find(std::string_view name) const {
-  for (const Flag& flag : flags_) {
-    if (flag.name == name) return &flag;
-  }
-  return name == memory_limit_.name ? &memory_limit_ : nullptr;
+  const auto found = std::find_if(flags_.rbegin(), flags_.rend(),
+                                  [name](const Flag& flag) { return flag.name == name; });
+  return found == flags_.rend() ? nullptr : &*found;
 }
 
 std::vector<std::string_view> FlagSet::Names() const {
-  std::vector<std::string_view> names = {"help", memory_limit_.name};
+  std::vector<std::string_view> names = {"help"};
   for (const Flag& flag : flags_) names.push_back(flag.name);
   return names;
 }
@@ -148,6 +160,7 @@ bool FlagSet::Resembles(std::string_view name) const {
 }
 
 absl::Status FlagSet::UnknownFlag(std::string_view name) const {
+  if (explain_unknown_ != nullptr) RETURN_IF_ERROR(explain_unknown_(name));
   return absl::InvalidArgumentError(
       StrCat("unknown flag --", name, DidYouMean(name, Names(), "--", "; --help lists the flags")));
 }
@@ -162,9 +175,7 @@ size_t FlagSet::EndOfLeading(absl::Span<const std::string> args) const {
       return !flag.value.empty() &&
              (arg.substr(1) == std::string_view(&flag.letter, 1) || arg.substr(2) == flag.name);
     };
-    const bool takes =
-        takes_next(memory_limit_) || std::any_of(flags_.begin(), flags_.end(), takes_next);
-    end += takes ? 2 : 1;
+    end += std::any_of(flags_.begin(), flags_.end(), takes_next) ? 2 : 1;
   }
   return std::min(end, args.size());
 }
@@ -267,20 +278,24 @@ HelpText FlagSet::Describe() const {
   help.usage = usage_.substr(0, line_end);
   if (line_end < usage_.size()) help.description = StrCat(usage_.substr(line_end + 1), "\n\n");
   StrAppend(&help.description, description_, "\n");
-  for (const Flag& flag : flags_) {
-    help.flags.push_back({flag.name, flag.value, absl::StrReplaceAll(flag.help, {{"\n", " "}}),
-                          flag.letter, flag.repeats});
+  for (const bool is_listed : {true, false}) {
+    for (const Flag& flag : flags_) {
+      if (flag.is_listed != is_listed) continue;
+      help.flags.push_back({flag.name, flag.value, absl::StrReplaceAll(flag.help, {{"\n", " "}}),
+                            flag.letter, flag.repeats});
+    }
   }
   return help;
 }
 
 std::string FlagSet::Help() const {
   std::string text = StrCat("usage: memreplay ", usage_, "\n\n", description_, "\n");
-  if (flags_.empty()) return text;
   constexpr size_t kColumn = 26;
   const std::string margin(kColumn, ' ');
-  StrAppend(&text, "\nflags:\n");
+  bool is_first = true;
   for (const Flag& flag : flags_) {
+    if (!flag.is_listed) continue;
+    if (std::exchange(is_first, false)) StrAppend(&text, "\nflags:\n");
     std::string left =
         StrCat("  ", flag.letter == 0 ? "" : StrCat("-", std::string(1, flag.letter), ", "), "--",
                flag.name);

@@ -23,7 +23,8 @@ namespace memreplay {
 bool AsksForHelp(absl::Span<const std::string> args);
 
 // The flags of a command: what they are called, where their values go, and the help about them.
-// Each has --memory-limit as well, which takes effect as it is read.
+// Each has --memory-limit as well, which takes effect as it is read, and may have others that
+// Help() leaves out because they are described elsewhere.
 class FlagSet {
  public:
   // `usage` is what follows the binary's name: "replay FILE... [flags]".
@@ -48,6 +49,12 @@ class FlagSet {
   // Registers a flag whose value `set` reads. With `repeats` it may be given several times.
   void AddParsed(std::string_view name, std::string_view value, std::string_view help,
                  std::function<absl::Status(std::string_view)> set, bool repeats = false);
+  // Registers a flag that Help() leaves out, and that may be given several times. It replaces one
+  // of that name.
+  void AddUnlisted(std::string_view name, std::string_view value, std::string_view help,
+                   std::function<absl::Status(std::string_view)> set);
+  // What is wrong with a flag that is unknown; where `explain` returns OK, the usual is said.
+  void AddUnknown(std::function<absl::Status(std::string_view name)> explain);
   // Words for another program: `take` is asked about each --NAME=VALUE before it is looked up, and
   // returns whether it has taken it.
   void AddOthers(
@@ -79,7 +86,7 @@ class FlagSet {
   // name with an underscore is none, since flags have dashes.
   bool Resembles(std::string_view name) const;
   std::string Help() const;
-  // Returns the content of Help() as values.
+  // Returns the content of Help() as values, with the flags that it leaves out at the end.
   HelpText Describe() const;
 
  private:
@@ -91,6 +98,7 @@ class FlagSet {
     bool given = false;
     bool repeats = false;
     char letter = 0;  // of its short form; 0: none
+    bool is_listed = true;
   };
   void Add(std::string_view name, std::string_view value, std::string_view help,
            std::function<absl::Status(std::string_view)> set);
@@ -102,8 +110,8 @@ class FlagSet {
   std::string usage_;
   std::string description_;
   std::vector<Flag> flags_;
-  Flag memory_limit_;  // not in the help of each command
   std::function<absl::StatusOr<bool>(std::string_view, std::string_view)> take_other_;
+  std::function<absl::Status(std::string_view)> explain_unknown_;
   bool help_requested_ = false;
 };
 

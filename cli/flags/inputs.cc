@@ -32,6 +32,41 @@ absl::Status CheckName(const std::string& name) {
   return absl::InvalidArgumentError(StrCat("there is neither a file nor a model ", name, hint));
 }
 
+// Registers the keys of a model as flags: their values go to `settings`, and the names of those
+// that are to be searched to `searched`.
+void AddKeys(const synth::ModelKind& model, std::vector<synth::Setting>* settings,
+             std::vector<std::string>* searched, FlagSet* flags) {
+  std::vector<std::string_view> names;
+  for (const synth::KeyInfo& key : model.keys()) {
+    names.push_back(key.name);
+    flags->AddUnlisted(key.name, key.values.empty() ? "VALUE" : key.values,
+                       key.default_value.empty() ? "without effect on memory"
+                                                 : StrCat("default ", key.default_value),
+                       [settings, searched, name = std::string(key.name)](std::string_view value) {
+                         const bool is_searched =
+                             value == "?" &&
+                             std::find(std::begin(kSearchable), std::end(kSearchable), name) !=
+                                 std::end(kSearchable);
+                         if (is_searched) {
+                           searched->push_back(name);
+                         } else {
+                           settings->push_back({name, std::string(value)});
+                         }
+                         return absl::OkStatus();
+                       });
+  }
+  flags->AddUnknown([&model, names = std::move(names)](std::string_view key) -> absl::Status {
+    const std::string_view hint = model.hint(key);
+    // Flags of commands have dashes.
+    if (hint.empty() && key.find('_') == key.npos) return absl::OkStatus();
+    return absl::InvalidArgumentError(StrCat(
+        model.name, " has no key ", key,
+        hint.empty()
+            ? StrCat(DidYouMean(key, names), "; memreplay synth ", model.name, " --help lists them")
+            : StrCat(": ", hint)));
+  });
+}
+
 }  // namespace
 
 absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>* params,
@@ -49,88 +84,51 @@ absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>
       return absl::OkStatus();
     }
   }
-  return absl::InvalidArgumentError(StrCat("--set: expected NAME=INTEGER",
+  return absl::InvalidArgumentError(StrCat("expected NAME=INTEGER",
                                            unknown == nullptr ? "" : " or, once, NAME=?",
                                            ", found '", text, "'"));
 }
 
-absl::StatusOr<Inputs> Inputs::Split(absl::Span<const std::string> args, const FlagSet& flags) {
+absl::StatusOr<Inputs> Inputs::Parse(absl::Span<const std::string> args, FlagSet* flags) {
   Inputs inputs;
-  const size_t first = flags.EndOfLeading(args);
-  if (first < args.size()) inputs.model_ = synth::FindModel(args[first]);
+  const size_t first = flags->EndOfLeading(args);
+  const std::string name = first < args.size() ? args[first] : "";
+  inputs.model_ = synth::FindModel(name);
+  std::vector<std::string> searched;  // keys whose value is "?"
+  if (inputs.model_ != nullptr) {
+    AddKeys(*inputs.model_, &inputs.settings_, &searched, flags);
+  } else {
+    flags->AddUnlisted("set", "NAME=N", "the value of a parameter of the schedule",
+                       [&inputs](std::string_view text) {
+                         return ReadParameter(text, &inputs.params_, &inputs.unknown_key_);
+                       });
+  }
+  absl::StatusOr<std::vector<std::string>> names = flags->Parse(args);
+  if (flags->help_requested()) return inputs;
   if (inputs.model_ == nullptr) {
-    RETURN_IF_ERROR(CheckName(first < args.size() ? args[first] : ""));
-    bool flags_ended = false;
-    for (size_t i = 0; i < args.size(); ++i) {
-      const std::string_view word = args[i];
-      flags_ended = flags_ended || word == "--";
-      const bool is_set = !flags_ended && word == "--set";
-      if (!is_set && (flags_ended || word.substr(0, 6) != "--set=")) {
-        inputs.args_.push_back(args[i]);
-        continue;
-      }
-      if (is_set && i + 1 == args.size()) {
-        return absl::InvalidArgumentError("--set: expected NAME=VALUE");
-      }
-      RETURN_IF_ERROR(ReadParameter(is_set ? args[++i] : word.substr(6), &inputs.params_,
-                                    &inputs.unknown_key_));
-    }
+    RETURN_IF_ERROR(CheckName(name));
+    ASSIGN_OR_RETURN(inputs.files_, std::move(names));
+    inputs.paths_ = inputs.files_;
     return inputs;
   }
-  const synth::ModelKind& model = *inputs.model_;
-  std::vector<std::string_view> names;
-  const std::vector<synth::KeyInfo> keys = model.keys();
-  for (const synth::KeyInfo& key : keys) names.push_back(key.name);
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (i == first) continue;
-    const std::string& word = args[i];
-    const size_t equals = word.find('=');
-    const std::string key = word.substr(0, 2) == "--" ? word.substr(2, equals - 2) : "";
-    if (std::find(names.begin(), names.end(), key) != names.end()) {
-      if (equals == std::string::npos && i + 1 == args.size()) {
-        return absl::InvalidArgumentError(StrCat("--", key, ": expected a value"));
-      }
-      const std::string value = equals == std::string::npos ? args[++i] : word.substr(equals + 1);
-      if (value == "?" &&
-          std::find(std::begin(kSearchable), std::end(kSearchable), key) != std::end(kSearchable)) {
-        if (!inputs.unknown_key_.empty()) {
-          return absl::InvalidArgumentError(
-              StrCat("--", inputs.unknown_key_, " and --", key, ": only one of them may be '?'"));
-        }
-        inputs.unknown_key_ = key;
-        continue;
-      }
-      inputs.settings_.push_back({key, value});
-    } else if (const std::string_view hint = model.hint(key); !hint.empty()) {
-      return absl::InvalidArgumentError(StrCat(model.name, " has no key ", key, ": ", hint));
-    } else if (key.find('_') != std::string::npos) {  // flags of commands have dashes
-      return absl::InvalidArgumentError(StrCat(model.name, " has no key ", key,
-                                               DidYouMean(key, names), "; memreplay synth ",
-                                               model.name, " --help lists them"));
-    } else {
-      inputs.args_.push_back(word);
-    }
+  if (!names.ok()) return names.status();
+  if (searched.size() > 1) {
+    return absl::InvalidArgumentError(
+        StrCat("--", searched[0], " and --", searched[1], ": only one of them may be '?'"));
   }
-  return inputs;
-}
-
-absl::Status Inputs::SetNames(std::vector<std::string> names) {
-  paths_ = names;
-  if (model_ == nullptr) {
-    files_ = std::move(names);
-    return absl::OkStatus();
-  }
+  if (!searched.empty()) inputs.unknown_key_ = searched[0];
+  inputs.paths_.assign(names->begin() + 1, names->end());
   std::vector<synth::Setting> settings;
-  for (const std::string& path : names) {
+  for (const std::string& path : inputs.paths_) {
     ASSIGN_OR_RETURN(const std::string text, ReadText(path, kMaxConfigBytes));
     ASSIGN_OR_RETURN(const std::vector<synth::Setting> lines, synth::ReadConfigFile(text, path));
     settings.insert(settings.end(), lines.begin(), lines.end());
   }
   // Files come first and flags after them, as in nanoGPT's configurator.
-  settings.insert(settings.end(), settings_.begin(), settings_.end());
-  settings_ = std::move(settings);
-  files_ = {StrCat("synth ", model_->name)};
-  return absl::OkStatus();
+  settings.insert(settings.end(), inputs.settings_.begin(), inputs.settings_.end());
+  inputs.settings_ = std::move(settings);
+  inputs.files_ = {StrCat("synth ", name)};
+  return inputs;
 }
 
 std::string Inputs::name() const {

@@ -25,17 +25,11 @@ namespace memreplay {
 class Inputs {
  public:
   // Reads a command line. If its first word that is no flag is the name of a model, the model's
-  // keys (--KEY=VALUE, --KEY VALUE) are taken out, else --set NAME=VALUE. Errors: InvalidArgument
-  // for a key that people expect but that does not exist (with what to do instead), a misspelt key,
-  // a key without a value.
-  static absl::StatusOr<Inputs> Split(absl::Span<const std::string> args, const FlagSet& flags);
-
-  // Returns the words left for the command's own flags.
-  const std::vector<std::string>& args() const { return args_; }
-
-  // `names` are the remaining arguments that are not flags: files, or the config files of a model,
-  // which its keys override. Errors: an unreadable config file, settings that the model rejects.
-  absl::Status SetNames(std::vector<std::string> names);
+  // keys become flags, and other words are its config files, which the keys override; else --set
+  // NAME=VALUE is a flag. Where help is requested, reads nothing else. Errors: those of
+  // FlagSet::Parse(), a key that people expect but that does not exist (with what to do instead),
+  // an unreadable config file.
+  static absl::StatusOr<Inputs> Parse(absl::Span<const std::string> args, FlagSet* flags);
 
   const synth::ModelKind* model() const { return model_; }  // null: files
   // Returns the model's name, or the first file.
@@ -61,7 +55,6 @@ class Inputs {
  private:
   const synth::ModelKind* model_ = nullptr;
   std::string unknown_key_;
-  std::vector<std::string> args_;
   std::vector<std::string> files_;
   std::vector<std::string> paths_;
   std::vector<synth::Setting> settings_;

@@ -49,7 +49,7 @@ TEST(FlagSet, DescribesItself) {
   const HelpText help = Commands()[0].help;
   EXPECT_EQ(help.usage, "look FILE... [flags]");
   EXPECT_EQ(help.description, "Looks at a file.\n\nIt's [quick].\n");
-  ASSERT_EQ(help.flags.size(), 3u);
+  ASSERT_EQ(help.flags.size(), 4u);
   EXPECT_EQ(help.flags[0].name, "deep");
   EXPECT_EQ(help.flags[0].value, "");
   EXPECT_EQ(help.flags[0].help, "look longer, and tell more");
@@ -57,6 +57,7 @@ TEST(FlagSet, DescribesItself) {
   EXPECT_EQ(help.flags[2].name, "output");
   EXPECT_EQ(help.flags[2].letter, 'o');
   EXPECT_EQ(help.flags[2].value, "PAGE");
+  EXPECT_EQ(help.flags[3].name, "memory-limit");  // not in the text of the help
 }
 
 TEST(BashCompletion, CompletesInBash) {

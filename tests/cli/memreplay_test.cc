@@ -112,6 +112,21 @@ TEST_F(MemreplayTest, HelpOfEachForm) {
 
 // The flags of the forms are completed and in the manual.
 TEST_F(MemreplayTest, CompletionOfForms) {
+  for (const std::string kind : {"bash", "zsh", "fish"}) {
+    // The parameters of a schedule and the keys of a model are flags like others.
+    const std::string text = Run("completion " + kind).out;
+    for (const std::string word : {"gradient_accumulation_steps", "llama"}) {
+      EXPECT_NE(text.find(word), std::string::npos) << kind << " " << word;
+    }
+  }
+  for (const std::string words : {"report --s", "fit nanogpt --batch_s", "synth llama --n_layer"}) {
+    const Outcome outcome = Shell(
+        "'" + binary_ + "' completion bash > c; bash -c 'source ./c; COMP_WORDS=(memreplay " +
+        words + "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _memreplay; echo ${COMPREPLY[@]}'");
+    EXPECT_EQ(outcome.out, words == "report --s"              ? "--search --set\n"
+                           : words == "fit nanogpt --batch_s" ? "--batch_size\n"
+                                                              : "--n_layers\n");
+  }
   for (const std::string kind : {"bash", "zsh", "fish", "man"}) {
     std::string text = Run("completion " + kind).out;
     text.erase(std::remove(text.begin(), text.end(), '\\'), text.end());
