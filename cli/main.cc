@@ -2,6 +2,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,16 +38,18 @@ absl::Status CheckForm(const Command& command, absl::Span<const std::string> arg
 }
 
 absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
-  bool is_version = false;
+  bool is_version = false, is_all = false;
   FlagSet flags("COMMAND [ARGUMENTS]", "");
   flags.AddSwitch("version", &is_version, "");
+  flags.AddSwitch("all", &is_all, "");  // of --help
   ASSIGN_OR_RETURN(std::vector<std::string> words, flags.ParseLeading(all));
   std::vector<std::string>& args = words;
   // "help COMMAND" is "COMMAND --help".
   const bool is_help = !args.empty() && args[0] == "help";
   if (is_help) args.erase(args.begin());
-  if (flags.help_requested() || (is_help && args.empty())) {
-    RETURN_IF_ERROR(PrintHelpText(ProgramHelp()));
+  const bool shows_all = std::find(all.begin(), all.end(), "--all") != all.end();
+  if (flags.help_requested() || (is_help && (args.empty() || args[0] == "--all"))) {
+    RETURN_IF_ERROR(PrintHelpText(ProgramHelp(shows_all)));
     return kExitAnswered;
   }
   if (is_version) {

@@ -50,6 +50,7 @@ struct Command {
   std::string_view name;  // "fit", "fit script"
   std::string_view summary;
   absl::StatusOr<int> (*run)(const CommandLine& line);
+  bool is_common = false;  // in the short help
   bool is_python = false;  // run by a Python interpreter, its --help too
   // Starts a script or a driver, which map more memory than they touch: no memory limit by default.
   bool maps_much = false;
@@ -73,8 +74,8 @@ std::string_view FormOfSynth(absl::Span<const std::string> args);
 bool IsCardList(std::string_view card);
 absl::StatusOr<int> ListCards(bool json);
 
-// Returns the text of "memreplay --help".
-std::string ProgramHelp();
+// Returns the text of "memreplay --help --all", or that of "memreplay --help".
+std::string ProgramHelp(bool all);
 
 // Answers --help: describes the flags, or prints them with `more` below.
 absl::StatusOr<int> ShowHelp(const CommandLine& line, const FlagSet& flags,

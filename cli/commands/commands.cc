@@ -11,17 +11,18 @@ namespace {
 
 constexpr Command kCommands[] = {
     {"inspect", "report what is in a file: devices, streams, pools, peaks, completeness",
-     RunInspect},
-    {"replay", "replay a file as recorded, or under other settings", RunReplay},
-    {"oom", "explain why memory ran out and what would have helped", RunOom},
-    {"explain", "explain an error text or a log: what ran out, why, and what to do", RunExplain},
+     RunInspect, true},
+    {"replay", "replay a file as recorded, or under other settings", RunReplay, true},
+    {"oom", "explain why memory ran out and what would have helped", RunOom, true},
+    {"explain", "explain an error text or a log: what ran out, why, and what to do", RunExplain,
+     true},
     {"diff", "show what changed between two files or reports", RunDiff},
-    {"sweep", "rank settings, searched or given, and print the best to paste", RunSweep},
+    {"sweep", "rank settings, searched or given, and print the best to paste", RunSweep, true},
     {.name = "sweep script",
      .summary = "rank values of a script's argument on simulated GPUs",
      .run = RunSweepScript,
      .maps_much = true},
-    {"fit", "find the smallest device memory that is enough, for each setting", RunFit},
+    {"fit", "find the smallest device memory that is enough, for each setting", RunFit, true},
     {.name = "fit script",
      .summary = "find the largest value of a script's argument that fits a GPU",
      .run = RunFitScript,
@@ -29,6 +30,7 @@ constexpr Command kCommands[] = {
     {.name = "advise",
      .summary = "try changes to a script: which make it fit a GPU, and what they cost",
      .run = RunAdvise,
+     .is_common = true,
      .maps_much = true,
      .form = FormOfAdvise},
     {.name = "advise script",
@@ -42,12 +44,13 @@ constexpr Command kCommands[] = {
      .summary = "replay a file on a real GPU and compare it with the simulation",
      .run = RunGpu,
      .maps_much = true},
-    {"report", "write an interactive page: timeline, block map, tables", RunReport},
+    {"report", "write an interactive page: timeline, block map, tables", RunReport, true},
     {"convert", "write a file in another format", RunConvert},
     {"lint", "check a PYTORCH_CUDA_ALLOC_CONF string for errors and risks", RunLint},
     {.name = "record",
      .summary = "run a PyTorch script on a simulated or real GPU and record it",
      .run = RunRecord,
+     .is_common = true,
      .maps_much = true},
     {.name = "synth",
      .summary = "predict the requests and the memory of a training run or a schedule",
@@ -56,8 +59,8 @@ constexpr Command kCommands[] = {
     {.name = "synth schedule",
      .summary = "expand a schedule into the requests it stands for, or check it",
      .run = RunSynthSchedule},
-    {"fleet", "analyse the recordings of many jobs on a cluster", RunFleet, true},
-    {"mcp", "answer an assistant's questions (Model Context Protocol)", RunMcp, true},
+    {"fleet", "analyse the recordings of many jobs on a cluster", RunFleet, false, true},
+    {"mcp", "answer an assistant's questions (Model Context Protocol)", RunMcp, false, true},
     {"completion", "print shell completion for bash, zsh or fish, or the man page", RunCompletion},
 };
 
@@ -72,34 +75,48 @@ const Command* FindCommand(std::string_view name) {
   return nullptr;
 }
 
-std::string ProgramHelp() {
-  std::string text =
+std::string ProgramHelp(bool all) {
+  std::string text = StrCat(
       "memreplay replays the GPU memory requests of a PyTorch script through the rules of\n"
       "PyTorch's own caching allocator, without a GPU or, with the command gpu, on one.\n"
       "\n"
       "usage: memreplay COMMAND [ARGUMENTS]\n"
-      "\n"
-      "commands:\n";
-  const auto add = [&text](bool forms, size_t column) {
+      "\n",
+      all ? "" : "common ", "commands:\n");
+  const auto add = [&](bool forms, size_t column) {
     for (const Command& command : kCommands) {
-      if (command.is_form() != forms) continue;
+      if (command.is_form() != forms || !(all || command.is_common)) continue;
       StrAppend(&text, "  ", command.name, std::string(column - command.name.size(), ' '),
                 command.summary, "\n");
     }
   };
   add(false, 12);
-  text += "\nforms of commands, with a help of their own:\n";
-  add(true, 18);
+  if (all) {
+    text += "\nforms of commands, with a help of their own:\n";
+    add(true, 18);
+  } else {
+    text += "\nother commands, which memreplay --help --all describes:\n ";
+    for (const Command& command : kCommands) {
+      if (!command.is_form() && !command.is_common) StrAppend(&text, " ", command.name);
+    }
+    text += "\n";
+  }
   StrAppend(
       &text,
       "\n"
       "memreplay COMMAND --help, or memreplay help COMMAND, describes a command. A FILE is a\n"
       "pickle written by torch.cuda.memory._dump_snapshot(), any format that convert writes, or\n"
       "a schedule (docs/formats.md), plain or compressed with gzip or zstd; - is standard input.\n"
-      "The format is detected from the content. --set NAME=N sets a parameter of a schedule for\n"
-      "replay, oom, sweep, fit, gpu and synth. --memory-limit SIZE stops any command that needs\n"
-      "more memory than that; 0 removes the limit. The default is three quarters of the memory\n"
-      "of the machine or of its control group; gpu, record and what runs a script have none.\n"
+      "The format is detected from the content.",
+      all ? " --set NAME=N sets a parameter of a schedule for\n"
+            "replay, oom, sweep, fit, gpu, report and synth. --memory-limit SIZE stops any "
+            "command\n"
+            "that needs more memory than that; 0 removes the limit. The default is three quarters "
+            "of\n"
+            "the memory of the machine or of its control group; gpu, record and what runs a "
+            "script\n"
+            "have none.\n"
+          : "\n",
       "\n"
       "The exit status is 0 if there is an answer and nothing is wrong, 1 if something is wrong\n"
       "(the replay differs from the recording, memory runs out, the file contradicts itself),\n"

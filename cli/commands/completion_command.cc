@@ -92,7 +92,7 @@ absl::StatusOr<int> RunCompletion(const CommandLine& line) {
   RETURN_IF_ERROR(Print(kind == "bash"   ? BashCompletion(commands)
                         : kind == "zsh"  ? ZshCompletion(commands)
                         : kind == "fish" ? FishCompletion(commands)
-                                         : ManPage(commands, kVersion, ProgramHelp())));
+                                         : ManPage(commands, kVersion, ProgramHelp(/*all=*/true))));
   return kExitAnswered;
 }
 

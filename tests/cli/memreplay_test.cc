@@ -80,11 +80,26 @@ class MemreplayTest : public SessionTest {
 };
 
 TEST_F(MemreplayTest, Help) {
-  ExpectSession("help", {"--help", "inspect --help", "replay --help", "oom --help", "sweep --help",
-                         "fit --help", "advise --help", "gpu --help", "report --help",
-                         "convert --help", "lint --help", "record --help", "fit script --help",
-                         "sweep script --help", "synth --help", "synth nanogpt --help", "--version",
-                         "advise recording.jsonl --help", "synth schedule --help"});
+  ExpectSession("help", {"--help",
+                         "--help --all",
+                         "inspect --help",
+                         "replay --help",
+                         "oom --help",
+                         "sweep --help",
+                         "fit --help",
+                         "advise --help",
+                         "gpu --help",
+                         "report --help",
+                         "convert --help",
+                         "lint --help",
+                         "record --help",
+                         "fit script --help",
+                         "sweep script --help",
+                         "synth --help",
+                         "synth nanogpt --help",
+                         "--version",
+                         "advise recording.jsonl --help",
+                         "synth schedule --help"});
 }
 
 // Each form's own help, by all of its names.
@@ -108,6 +123,14 @@ TEST_F(MemreplayTest, HelpOfEachForm) {
       EXPECT_TRUE(outcome.out.starts_with("usage: memreplay " + usage)) << words << outcome.out;
     }
   }
+}
+
+TEST_F(MemreplayTest, HelpOfAllCommands) {
+  const std::string all = Run("--help --all").out;
+  EXPECT_EQ(Run("help --all").out, all);
+  EXPECT_EQ(Run("--all -h").out, all);
+  EXPECT_EQ(Run("help").out, Run("--help").out);
+  EXPECT_NE(all, Run("help").out);
 }
 
 // The flags of the forms are completed and in the manual.
