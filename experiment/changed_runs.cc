@@ -5,7 +5,7 @@
 
 #include "experiment/advised_run.h"
 #include "experiment/script_search.h"
-#include "record/card/options.h"
+#include "record/card/model/options.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 

@@ -1,4 +1,4 @@
-"""Compiler options for what record/card loads into a process, which requires only libc."""
+"""Options for what record/card loads into a process, which requires only libc."""
 
 CARD_COPTS = [
     "-fPIC",
@@ -10,4 +10,12 @@ CARD_COPTS = [
     "-fno-stack-protector",
     "-U_FORTIFY_SOURCE",
     "-D_GLIBCXX_EXTERN_TEMPLATE=0",
+]
+
+# Of a library in a folder that has its exports.map.
+CARD_LINKOPTS = [
+    "-Wl,--version-script=$(location exports.map)",
+    "-Wl,--as-needed",
+    "-Wl,--gc-sections",
+    "-Wl,-z,defs",
 ]

@@ -119,7 +119,7 @@ RecordProgress ReadProgress(const std::string& folder) {
   for (const fs::path& path : PathsIn(folder, &ignored)) {
     if (path.stem() != LeftFiles().progress()) continue;
     std::ifstream file(path, std::ios::binary);
-    uint64_t values[2];  // Device::Progress of record/card/device.h
+    uint64_t values[2];  // Device::Progress of record/card/device/device.h
     if (!file.read(reinterpret_cast<char*>(values), sizeof(values))) continue;
     sum.launches += values[0];
     sum.peak_used = std::max(sum.peak_used, values[1]);

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "hardware/cards.h"
-#include "record/card/options.h"
+#include "record/card/model/options.h"
 #include "record/child.h"
 #include "record/gather.h"
 #include "record/interpreter.h"

@@ -26,7 +26,7 @@ struct RecordOptions {
   std::string python;   // the interpreter of scripts; "": the one that PyTorch is installed for
   SnapshotPlace place;  // RunProgram() adds the words of the command line to its inputs
   std::string card;     // a name of the table; "": the GPU of this machine
-  // Requested options of the simulated GPU, by CardOption::variable (record/card/options.h).
+  // Requested options of the simulated GPU, by CardOption::variable (record/card/model/options.h).
   std::map<std::string, std::string> card_options;
   // One process stands for rank `rank` of `ranks`.
   std::optional<int64_t> ranks;

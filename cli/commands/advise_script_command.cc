@@ -18,7 +18,7 @@
 #include "experiment/advise_script.h"
 #include "experiment/recorded_runs.h"
 #include "hardware/cards.h"
-#include "record/card/options.h"
+#include "record/card/model/options.h"
 #include "report/text/render_advice.h"
 #include "report/words/new_report.h"
 #include "report/words/verdict.h"

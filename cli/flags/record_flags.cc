@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "hardware/cards.h"
-#include "record/card/options.h"
+#include "record/card/model/options.h"
 #include "record/unpack.h"
 #include "report/words/sizes.h"
 #include "trace/value/status_macros.h"

@@ -2,15 +2,16 @@
 
 #include <string>
 
-#include "record/card/copies.h"
-#include "record/card/device.h"
-#include "record/card/entry.h"
-#include "record/card/heap.h"
-#include "record/card/json.h"
-#include "record/card/pinned_hook.h"
+#include "record/card/api/nccl.h"
+#include "record/card/device/copies.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
+#include "record/card/hooks/heap.h"
+#include "record/card/hooks/pinned_hook.h"
+#include "record/card/hooks/tensor_objects.h"
+#include "record/card/hooks/torch_overrides.h"
+#include "record/card/model/json.h"
 #include "record/card/prepare.h"
-#include "record/card/tensor_objects.h"
-#include "record/card/torch_overrides.h"
 
 namespace memreplay::card {
 namespace {
@@ -147,6 +148,8 @@ const std::uint64_t* memreplay_card_allocator_calls(int card) {
 }
 void memreplay_card_answer(const void* bytes, std::size_t size) { AnswerNext(bytes, size); }
 void memreplay_card_answer_clear() { ForgetAnswers(); }
+
+void memreplay_card_next_communicator(int ranks, int rank) { SetNextCommunicator(ranks, rank); }
 
 void memreplay_card_begin_heap_anew() {
   BeginHeapAnew();

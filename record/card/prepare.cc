@@ -14,13 +14,13 @@
 #include <set>
 #include <vector>
 
-#include "record/card/elf/elf_reader.h"
-#include "record/card/elf/loaded_symbol.h"
-#include "record/card/elf/mapped_file.h"
-#include "record/card/elf/stub_writer.h"
-#include "record/card/entry.h"
-#include "record/card/library_family.h"
-#include "record/card/public_names.h"
+#include "record/card/device/entry.h"
+#include "record/card/stubs/elf_reader.h"
+#include "record/card/stubs/library_family.h"
+#include "record/card/stubs/loaded_symbol.h"
+#include "record/card/stubs/mapped_file.h"
+#include "record/card/stubs/public_names.h"
+#include "record/card/stubs/stub_writer.h"
 
 namespace memreplay::card {
 namespace {

@@ -94,10 +94,10 @@ def card():
 
     def compile_all(folder):
         flags = ["-O1", "-std=c++20", "-w", "-fPIC", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti", "-I", ROOT]
-        others = ("freestanding.cc", "ends_of_errors.cc", "pass_memory.cc", "pass_through.cc")  # of Bazel's libraries
+        others = ("freestanding.cc", "ends_of_errors.cc", "pass_through.cc")  # of Bazel's libraries
         sources = [p for p in card_sources() if p.suffix == ".cc" and p.name not in others]
-        names = folder / "public_names.cc"  # as the rule public_names of record/card/BUILD.bazel makes it
-        make(sys.executable, ROOT / "bazel/embed.py", "record/card/public_names.h", names,
+        names = folder / "public_names.cc"  # as the rule public_names of record/card/stubs/BUILD.bazel makes it
+        make(sys.executable, ROOT / "bazel/embed.py", "record/card/stubs/public_names.h", names,
              f"PublicNames={ROOT}/third_party/cuda/public_names.txt")
         sources.append(names)
         for script, made in (("card_rows.py", "card_rows.cc"), ("outside_reports.py", "outside_figures.cc")):

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "record/card/options.h"
+#include "record/card/model/options.h"
 #include "report/text/render_advice.h"
 #include "report/words/verdict.h"
 #include "tests/experiment/fake_runner.h"

@@ -1,7 +1,7 @@
 // A card's attributes and properties as CUDA reports them.
 #pragma once
 
-#include "record/card/settings.h"
+#include "record/card/model/settings.h"
 
 namespace memreplay::card {
 

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "record/card/api/attributes.h"
-#include "record/card/api/cuda_errors.h"
 #include "record/card/api/occupancy.h"
-#include "record/card/copies.h"
-#include "record/card/device.h"
-#include "record/card/entry.h"
+#include "record/card/device/copies.h"
+#include "record/card/device/cuda_errors.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
 
 namespace memreplay::card {
 namespace {

@@ -1,9 +1,9 @@
 // The CUDA driver: pages and reservations of address space (expandable segments, sleep modes).
 #include <cstdint>
 
-#include "record/card/api/cuda_errors.h"
-#include "record/card/device.h"
-#include "record/card/entry.h"
+#include "record/card/device/cuda_errors.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
 
 namespace memreplay::card {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <cstring>
 
-#include "record/card/api/cuda_errors.h"
-#include "record/card/device.h"
-#include "record/card/entry.h"
+#include "record/card/device/cuda_errors.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
 
 namespace memreplay::card {
 namespace {

@@ -2,9 +2,9 @@
 // have the same handles, attributes and properties.
 #include <cstdint>
 
-#include "record/card/api/cuda_errors.h"
-#include "record/card/device.h"
-#include "record/card/entry.h"
+#include "record/card/device/cuda_errors.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
 
 namespace memreplay::card {
 namespace {

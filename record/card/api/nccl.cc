@@ -5,9 +5,8 @@
 #include <string>
 
 #include "record/card/api/allocate.h"
-#include "record/card/control.h"
-#include "record/card/device.h"
-#include "record/card/entry.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
 
 namespace memreplay::card {
 namespace {
@@ -207,9 +206,10 @@ ENTRY(int, ncclRecv, void* to, std::size_t count, int type, int from, Communicat
 }
 
 }  // namespace
-}  // namespace memreplay::card
 
-void memreplay_card_next_communicator(int ranks, int rank) {
-  memreplay::card::next_ranks = ranks;
-  memreplay::card::next_rank = rank;
+void SetNextCommunicator(int ranks, int rank) {
+  next_ranks = ranks;
+  next_rank = rank;
 }
+
+}  // namespace memreplay::card

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "record/card/exchange.h"
+#include "record/card/api/exchange.h"
 
 namespace memreplay::card {
 
@@ -16,6 +16,10 @@ struct Communicator {
   int splits = 0;         // parts split off so far
   std::unique_ptr<Exchange> exchange = nullptr;  // null: the other ranks do not run
 };
+
+// Sets how many ranks the next part of a communicator has that this thread splits off, and which
+// one this is.
+void SetNextCommunicator(int ranks, int rank);
 
 // One call of a collective, or one receive.
 struct Collective {

@@ -8,10 +8,9 @@
 #include <vector>
 
 #include "record/card/api/nccl.h"
-#include "record/card/control.h"
-#include "record/card/copies.h"
-#include "record/card/device.h"
-#include "record/card/entry.h"
+#include "record/card/device/copies.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
 
 namespace memreplay::card {
 namespace {

@@ -8,8 +8,8 @@
 #include <cstring>
 #include <string>
 
-#include "record/card/device.h"
-#include "record/card/entry.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
 
 namespace memreplay::card {
 namespace {

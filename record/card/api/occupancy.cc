@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "record/card/entry.h"
+#include "record/card/device/entry.h"
 
 namespace memreplay::card {
 

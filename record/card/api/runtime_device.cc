@@ -1,33 +1,18 @@
 // The CUDA runtime: errors, devices and their properties.
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "record/card/api/attributes.h"
-#include "record/card/api/cuda_errors.h"
-#include "record/card/device.h"
-#include "record/card/entry.h"
+#include "record/card/device/cuda_errors.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
 
 namespace memreplay::card {
 namespace {
 
-thread_local int last_error = kSuccess;
-
-}  // namespace
-
-int& LastError() { return last_error; }
-int Failed(int error) {
-  if (error != kSuccess) last_error = error;
-  return error;
-}
-
-namespace {
-
-ENTRY(int, cudaGetLastError, void) {
-  const int error = last_error;
-  last_error = kSuccess;
-  return error;
-}
-ENTRY(int, cudaPeekAtLastError, void) { return last_error; }
+ENTRY(int, cudaGetLastError, void) { return std::exchange(LastError(), kSuccess); }
+ENTRY(int, cudaPeekAtLastError, void) { return LastError(); }
 
 struct ErrorText {
   int error;

@@ -6,12 +6,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "record/card/api/cuda_errors.h"
 #include "record/card/api/fat_binary.h"
 #include "record/card/api/occupancy.h"
-#include "record/card/device.h"
-#include "record/card/elf/loaded_symbol.h"
-#include "record/card/entry.h"
+#include "record/card/device/cuda_errors.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
+#include "record/card/stubs/loaded_symbol.h"
 
 namespace memreplay::card {
 namespace {

@@ -5,12 +5,12 @@
 #include <cstring>
 
 #include "record/card/api/allocate.h"
-#include "record/card/api/cuda_errors.h"
-#include "record/card/copies.h"
-#include "record/card/device.h"
-#include "record/card/entry.h"
-#include "record/card/page.h"
-#include "record/card/pinned_hook.h"
+#include "record/card/device/copies.h"
+#include "record/card/device/cuda_errors.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
+#include "record/card/hooks/pinned_hook.h"
+#include "record/card/stubs/page.h"
 
 namespace memreplay::card {
 

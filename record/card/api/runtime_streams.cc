@@ -1,8 +1,8 @@
 // The CUDA runtime: streams, events, captures and graphs.
-#include "record/card/api/cuda_errors.h"
-#include "record/card/device.h"
-#include "record/card/entry.h"
-#include "record/card/pinned_hook.h"
+#include "record/card/device/cuda_errors.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
+#include "record/card/hooks/pinned_hook.h"
 
 namespace memreplay::card {
 namespace {

@@ -3,8 +3,8 @@
 #include <cstdint>
 
 #include "record/card/api/handles.h"
-#include "record/card/device.h"
-#include "record/card/entry.h"
+#include "record/card/device/device.h"
+#include "record/card/device/entry.h"
 
 namespace memreplay::card {
 namespace {

@@ -195,7 +195,7 @@ def answer(content):
 
 
 class _Overrides(ctypes.Structure):
-    """TorchOverrides of record/card/torch_overrides.h."""
+    """TorchOverrides of record/card/hooks/torch_overrides.h."""
     METHODS = ("many", "one", "several", "length", "pop", "push")
     _fields_ = [(name, ctypes.c_void_p) for name in (*METHODS, "mode", "yes", "as_long", "release")]
 

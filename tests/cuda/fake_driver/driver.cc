@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "cuda/verify_pattern.h"
-#include "record/card/memory.h"
+#include "record/card/model/memory.h"
 #include "tests/cuda/fake_driver/control.h"
 #include "tests/cuda/fake_driver/virtual_memory.h"
 

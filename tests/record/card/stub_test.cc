@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "record/card/elf/elf_reader.h"
+#include "record/card/stubs/elf_reader.h"
 #include "tests/record/card/stub_library.h"
 
 namespace memreplay::card {

@@ -1,0 +1,120 @@
+#include "record/card/device/device.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "record/card/stubs/page.h"
+
+namespace memreplay::card {
+namespace {
+
+// Returns the page that shows how far the script is; without a file, it is memory of our own.
+Device::Progress* MakeProgress() {
+  static Device::Progress nobodys;
+  const char* path = std::getenv("MEMREPLAY_CARD_PROGRESS");
+  if (path == nullptr || *path == 0) return &nobodys;
+  const std::string own = std::string(path) + "." + std::to_string(getpid());
+  const int file = open(own.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) return &nobodys;
+  void* page = MAP_FAILED;
+  if (ftruncate(file, kPage) == 0) {
+    page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  }
+  close(file);
+  return page == MAP_FAILED ? &nobodys : static_cast<Device::Progress*>(page);
+}
+
+std::mutex making;
+std::atomic<Device*> the_device{nullptr};
+LibraryVersions the_versions;
+thread_local int this_card = 0;
+
+}  // namespace
+
+Device::Device(const Settings& from_environment)
+    : settings(from_environment),
+      backing(settings.cards == 0 ? 1 : settings.cards, settings.simulated),
+      streams(settings.completion),
+      progress(MakeProgress()) {
+  const int count = !settings.card.has_value() ? 0 : settings.cards;
+  for (int i = 0; i < count; ++i) {
+    cards.emplace_back(settings.capacity, backing.regions(i), settings.addresses,
+                       settings.simulated ? 0 : settings.below_first_kernel);
+    cards.back().external(static_cast<std::int64_t>(settings.reserve));
+  }
+  for (int i = 0; i < count; ++i) {
+    current_pools.push_back(pools.size());
+    pools.push_back({i, std::make_unique<MemoryPool>(&cards[static_cast<std::size_t>(i)])});
+  }
+}
+
+Device& device() {
+  if (Device* made = the_device.load(std::memory_order_acquire)) return *made;
+  const std::lock_guard<std::mutex> lock(making);
+  if (Device* made = the_device.load(std::memory_order_acquire)) return *made;
+  Device* made = new Device(SettingsFromEnvironment());
+  the_device.store(made, std::memory_order_release);
+  return *made;
+}
+
+std::optional<std::vector<std::string>> VisibleDevices() {
+  const char* entry = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (entry == nullptr) return std::nullopt;
+  std::vector<std::string> names;
+  while (*entry != 0 && *entry != '-') {
+    const std::size_t length = std::strcspn(entry, ",");
+    names.emplace_back(entry, length);
+    entry += length;
+    if (*entry == ',') ++entry;
+  }
+  return names;
+}
+
+int Device::visible_count() {
+  int found = visible.load();
+  if (found >= 0) return found;
+  const auto names = VisibleDevices();
+  found = names.has_value() ? std::min(count(), static_cast<int>(names->size())) : count();
+  visible.store(found);
+  return found;
+}
+
+std::uint64_t Device::free_pooled(std::uint64_t address) {
+  for (Pool& pool : pools) {
+    const std::uint64_t size = pool.pool == nullptr ? 0 : pool.pool->free(address);
+    if (size == 0) continue;
+    known.forget(address, size);
+    backing.close(address, size);
+    outside.Unmapped(address);
+    outside.Freed(address);
+    return size;
+  }
+  return 0;
+}
+
+void Device::made(const char* what, const void* caller, const void* object) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  outside.Made(what, caller, current_card(), number(object));
+}
+
+void Device::destroyed(const char* what, const void* object) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  outside.Destroyed(what, number(object));
+}
+
+void Device::first_kernel() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  for (Memory& card : cards) card.first_kernel();
+}
+
+void ReplaceDevice(Device* made) { the_device.store(made, std::memory_order_release); }
+
+LibraryVersions& versions() { return the_versions; }
+int& current_card() { return this_card; }
+
+}  // namespace memreplay::card

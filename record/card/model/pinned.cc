@@ -1,0 +1,135 @@
+#include "record/card/model/pinned.h"
+
+#include <algorithm>
+
+namespace memreplay::card {
+namespace {
+
+// Returns the power of two that `bytes` are rounded up to.
+std::size_t PowerOf(std::uint64_t bytes) {
+  std::size_t power = 0;
+  while (power < 64 && (bytes - 1) >> power != 0) ++power;
+  return bytes <= 1 ? 0 : power;
+}
+
+}  // namespace
+
+std::uint64_t HostAllocatorModel::Take(std::uint64_t bytes) {
+  const std::size_t power = PowerOf(bytes);
+  const bool is_rounded = bytes <= std::min(limits_.rounded_up_to, limits_.kept_up_to);
+  const std::uint64_t block = is_rounded && power < 64 ? std::uint64_t{1} << power : bytes;
+  if (bytes <= limits_.kept_up_to) {
+    std::vector<std::uint64_t>& free = free_[power];
+    for (std::size_t i = free.size(); i-- > 0;) {
+      if (free[i] < block) continue;
+      const std::uint64_t found = free[i];
+      free.erase(free.begin() + static_cast<std::ptrdiff_t>(i));
+      return found;
+    }
+  }
+  now_ += block;
+  peak_ = std::max(peak_, now_);
+  return block;
+}
+
+void HostAllocatorModel::Give(std::uint64_t block) {
+  if (block > limits_.kept_up_to) {
+    now_ -= block;
+  } else {
+    free_[PowerOf(block)].push_back(block);
+  }
+}
+
+void HostAllocatorModel::Empty() {
+  for (std::vector<std::uint64_t>& free : free_) {
+    for (const std::uint64_t block : free) now_ -= block;
+    free.clear();
+  }
+}
+
+void Pinned::Add(std::uint64_t bytes, bool by_torch) {
+  now_ += bytes;
+  ++blocks_;
+  if (now_ > peak_) {
+    peak_ = now_;
+    peak_blocks_ = blocks_;
+  }
+  if (by_torch) torch_peak_ = std::max(torch_peak_, torch_now_ += bytes);
+}
+
+void Pinned::Remove(std::uint64_t bytes, bool by_torch) {
+  now_ -= bytes;
+  --blocks_;
+  if (by_torch) torch_now_ -= bytes;
+}
+
+void Pinned::Follow(const HostAllocatorModel::Limits& limits) {
+  models_.clear();
+  models_.emplace_back(limits);
+  models_.emplace_back(HostAllocatorModel::Limits{std::min(limits.rounded_up_to, kRoundedInWhatIf),
+                                                  limits.kept_up_to});
+}
+
+void Pinned::Requested(std::uint64_t key, std::uint64_t bytes, std::uint64_t block,
+                       std::size_t line) {
+  Request request{bytes, block, line};
+  for (std::size_t i = 0; i < models_.size(); ++i) request.blocks[i] = models_[i].Take(bytes);
+  if (line >= lines_.size()) lines_.resize(line + 1);
+  lines_[line].requested += bytes;
+  lines_[line].held += block;
+  ++lines_[line].blocks;
+  live_[key] = request;
+  if (torch_peak_ > noted_peak_) {
+    noted_peak_ = torch_peak_;
+    peak_lines_ = lines_;
+  }
+}
+
+std::uint64_t Pinned::Freeing(std::uint64_t key) {
+  const auto found = live_.find(key);
+  if (found == live_.end()) return 0;
+  const Request& request = found->second;
+  Line& line = lines_[request.line];
+  line.requested -= request.bytes;
+  line.held -= request.block;
+  --line.blocks;
+  waiting_[++frees_] = request;
+  live_.erase(found);
+  return frees_;
+}
+
+void Pinned::Recorded(std::uint64_t free, const void* event) {
+  Done(event);  // of an earlier use
+  const auto found = waiting_.find(free);
+  if (found == waiting_.end()) return;
+  ++found->second.pending;
+  events_[event] = free;
+}
+
+void Pinned::Freed(std::uint64_t free) {
+  const auto found = waiting_.find(free);
+  if (found == waiting_.end() || found->second.pending > 0) return;
+  GiveBack(found->second);
+  waiting_.erase(found);
+}
+
+void Pinned::Done(const void* event) {
+  if (events_.empty()) return;
+  const auto found = events_.find(event);
+  if (found == events_.end()) return;
+  const auto waiting = waiting_.find(found->second);
+  events_.erase(found);
+  if (waiting == waiting_.end() || --waiting->second.pending > 0) return;
+  GiveBack(waiting->second);
+  waiting_.erase(waiting);
+}
+
+void Pinned::Emptied() {
+  for (HostAllocatorModel& model : models_) model.Empty();
+}
+
+void Pinned::GiveBack(const Request& request) {
+  for (std::size_t i = 0; i < models_.size(); ++i) models_[i].Give(request.blocks[i]);
+}
+
+}  // namespace memreplay::card
