@@ -666,8 +666,10 @@ std::vector<Advice> Adviser::Advise() {
             "it was tuned for a GPU with more shared memory.");
       }
       break;
-    case Explanation::no_numbers:
-    default: Numbers(); break;
+    case Explanation::no_numbers: Numbers(); break;
+    // Protobuf's own, so that the compiler asks for each verdict of the schema.
+    case proto::Explanation_Verdict_Explanation_Verdict_INT_MIN_SENTINEL_DO_NOT_USE_:
+    case proto::Explanation_Verdict_Explanation_Verdict_INT_MAX_SENTINEL_DO_NOT_USE_: break;
   }
   // Advice that is given twice is listed once.
   std::vector<Advice> advice;

@@ -12,17 +12,14 @@
 namespace memreplay {
 namespace {
 
-constexpr int kReleases = 16;
-
 // Each release is the previous one with its changes. All of them were observed by running the
 // release's library, or in files that it wrote; see docs/fidelity.md.
-constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
-  std::array<TorchProfile, kReleases> rows;
-  size_t next = 0;
+std::vector<TorchProfile> MakeProfiles() {
+  std::vector<TorchProfile> rows;
   TorchProfile p;
-  auto release = [&](std::string_view name) {
+  const auto release = [&](std::string_view name) {
     p.release = name;
-    rows[next++] = p;
+    rows.push_back(p);
   };
 
   p.conf_keys.Add({ConfKey::kBackend, ConfKey::kMaxSplitSizeMb,
@@ -114,17 +111,6 @@ constexpr std::array<TorchProfile, kReleases> MakeProfiles() {
   return rows;
 }
 
-constexpr std::array<TorchProfile, kReleases> kProfiles = MakeProfiles();
-static_assert(kProfiles.back().release == "2.15");
-
-}  // namespace
-
-absl::Span<const TorchProfile> AllTorchProfiles() { return kProfiles; }
-
-const TorchProfile& DefaultTorchProfile() { return kProfiles.back(); }
-
-namespace {
-
 // Returns "2.6" for "2.6.1+cu124", and "" if `version` does not begin with two numbers.
 std::string MajorMinor(std::string_view version) {
   if (!version.empty() && (version[0] == 'v' || version[0] == 'V')) version.remove_prefix(1);
@@ -153,6 +139,13 @@ int Rank(std::string_view major_minor) {
 
 }  // namespace
 
+absl::Span<const TorchProfile> AllTorchProfiles() {
+  static const auto* const kProfiles = new std::vector<TorchProfile>(MakeProfiles());
+  return *kProfiles;
+}
+
+const TorchProfile& DefaultTorchProfile() { return AllTorchProfiles().back(); }
+
 absl::StatusOr<const TorchProfile*> FindTorchProfile(std::string_view version) {
   const std::string wanted = MajorMinor(version);
   if (wanted.empty()) {
@@ -161,7 +154,7 @@ absl::StatusOr<const TorchProfile*> FindTorchProfile(std::string_view version) {
                      std::string(version), "\""));
   }
   std::vector<std::string> known;
-  for (const TorchProfile& profile : kProfiles) {
+  for (const TorchProfile& profile : AllTorchProfiles()) {
     if (Rank(profile.release) == Rank(wanted)) return &profile;
     known.emplace_back(profile.release);
   }

@@ -518,9 +518,6 @@ std::vector<std::string> WithFiles(std::vector<std::string> words, std::string_v
 
 namespace {
 
-constexpr const char* kReleases[] = {"2.0",  "2.1",  "2.2",  "2.3",  "2.4",  "2.5",
-                                     "2.6",  "2.7",  "2.8",  "2.9",  "2.10", "2.11",
-                                     "2.12", "2.13", "2.14", "2.15", "1.0"};
 constexpr const char* kCapacities[] = {"0",
                                        "1",
                                        "2MiB",
@@ -543,7 +540,7 @@ constexpr const char* kStarts[] = {"recorded", "fresh"};
 constexpr const char* kNumbers[] = {"0", "1", "2", "100000", "9223372036854775807", "-1"};
 constexpr const char* kWords[] = {"train.py", "step", "", "C++"};
 
-// A flag that some commands have; without values, it is a switch.
+// A flag that some commands have; without values, it is a switch, but --torch has each release.
 struct FlagForm {
   std::string_view name;
   std::string_view commands;
@@ -551,7 +548,7 @@ struct FlagForm {
 };
 const FlagForm kFlags[] = {
     {"--conf", "replay oom sweep fit report convert", kConfs},
-    {"--torch", "replay oom sweep fit report advise", kReleases},
+    {"--torch", "replay oom sweep fit report advise", {}},
     {"--capacity", "replay oom sweep report convert", kCapacities},
     {"--card", "advise", kCapacities},
     {"--recorded-gpu", "oom", kCapacities},
@@ -577,6 +574,11 @@ void AddFlags(std::string_view bytes, std::vector<std::string>* words) {
     const std::vector<std::string> commands = absl::StrSplit(ToAbsl(flag.commands), ' ');
     if (std::find(commands.begin(), commands.end(), (*words)[0]) == commands.end()) continue;
     words->emplace_back(flag.name);
+    if (flag.name == "--torch") {
+      const absl::Span<const TorchProfile> all = AllTorchProfiles();
+      const size_t release = value % (all.size() + 1);
+      words->emplace_back(release < all.size() ? all[release].release : "1.0");
+    }
     if (!flag.values.empty()) words->emplace_back(flag.values[value % flag.values.size()]);
   }
 }
