@@ -19,7 +19,7 @@
 #include "experiment/recorded_runs.h"
 #include "hardware/cards.h"
 #include "record/card/model/options.h"
-#include "report/text/render_advice.h"
+#include "report/text/render.h"
 #include "report/words/new_report.h"
 #include "report/words/verdict.h"
 #include "trace/bytes/json_scanner.h"

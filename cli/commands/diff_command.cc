@@ -13,7 +13,7 @@
 #include "cli/io/read_text.h"
 #include "report/ask/diff.h"
 #include "report/device/device_report.h"
-#include "report/text/render_diff.h"
+#include "report/text/render.h"
 #include "trace/formats/open_trace.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"

@@ -15,7 +15,7 @@
 #include "cli/flags/flags.h"
 #include "cli/io/output.h"
 #include "report/message/explain.h"
-#include "report/text/render_explanation.h"
+#include "report/text/render.h"
 #include "trace/bytes/byte_source.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"

@@ -14,7 +14,7 @@
 #include "report/ask/largest_fit.h"
 #include "report/ask/prediction.h"
 #include "report/ask/settings_text.h"
-#include "report/text/render_largest_fit.h"
+#include "report/text/render.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 

@@ -9,7 +9,7 @@
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
 #include "report/ask/lint.h"
-#include "report/text/render_lint.h"
+#include "report/text/render.h"
 #include "sim/settings/torch_profile.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"

@@ -15,7 +15,7 @@
 #include "cli/io/output.h"
 #include "experiment/recorded_runs.h"
 #include "experiment/value_trials.h"
-#include "report/text/render_script.h"
+#include "report/text/render.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 

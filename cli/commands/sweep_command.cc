@@ -20,7 +20,7 @@
 #include "report/ask/job.h"
 #include "report/ask/sweep.h"
 #include "report/device/device_report.h"
-#include "report/text/render_together.h"
+#include "report/text/render.h"
 #include "report/words/new_report.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"

@@ -17,7 +17,7 @@
 #include "cli/io/output.h"
 #include "report/ask/prediction.h"
 #include "report/ask/settings_text.h"
-#include "report/text/render_prediction.h"
+#include "report/text/render.h"
 #include "sim/observe/phase_usage.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/study/what_if.h"

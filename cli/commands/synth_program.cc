@@ -8,7 +8,7 @@
 #include "cli/commands/file_command.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
-#include "report/text/render_program_check.h"
+#include "report/text/render.h"
 #include "trace/bytes/output_file.h"
 #include "trace/formats/write_trace.h"
 #include "trace/program/program_check.h"

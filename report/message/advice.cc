@@ -667,7 +667,7 @@ std::vector<Advice> Adviser::Advise() {
       }
       break;
     case Explanation::no_numbers: Numbers(); break;
-    // Protobuf's own, so that the compiler asks for each verdict of the schema.
+    // Protobuf's own, so that a verdict without a case does not compile.
     case proto::Explanation_Verdict_Explanation_Verdict_INT_MIN_SENTINEL_DO_NOT_USE_:
     case proto::Explanation_Verdict_Explanation_Verdict_INT_MAX_SENTINEL_DO_NOT_USE_: break;
   }

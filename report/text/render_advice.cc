@@ -1,8 +1,7 @@
-#include "report/text/render_advice.h"
-
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"

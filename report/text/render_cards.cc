@@ -1,5 +1,3 @@
-#include "report/text/render_cards.h"
-
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -7,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "hardware/cards.h"
 #include "hardware/outside_figures.h"
+#include "report/text/render.h"
 #include "report/words/sizes.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"

@@ -1,9 +1,8 @@
-#include "report/text/render_categories.h"
-
 #include <string_view>
 
 #include "absl/strings/str_format.h"
 #include "report/table/tables.h"
+#include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/lines.h"
 #include "trace/value/strings.h"

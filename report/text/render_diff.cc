@@ -1,6 +1,5 @@
-#include "report/text/render_diff.h"
-
 #include "absl/strings/str_format.h"
+#include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/category_names.h"

@@ -1,10 +1,9 @@
-#include "report/text/render_explanation.h"
-
 #include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
+#include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"

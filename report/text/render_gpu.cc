@@ -1,10 +1,9 @@
-#include "report/text/render_gpu.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/duration.h"

@@ -1,8 +1,7 @@
-#include "report/text/render_held.h"
-
 #include <algorithm>
 
 #include "report/table/tables.h"
+#include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"

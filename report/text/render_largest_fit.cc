@@ -1,9 +1,8 @@
-#include "report/text/render_largest_fit.h"
-
 #include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render.h"
 #include "report/words/answer.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"

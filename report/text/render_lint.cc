@@ -1,7 +1,6 @@
-#include "report/text/render_lint.h"
-
 #include <algorithm>
 
+#include "report/text/render.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

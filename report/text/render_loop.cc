@@ -1,11 +1,9 @@
-#include "report/text/render_loop.h"
-
 #include <algorithm>
 #include <string_view>
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "report/text/render_held.h"
+#include "report/text/render.h"
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"

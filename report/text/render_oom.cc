@@ -1,11 +1,10 @@
-#include "report/text/render_oom.h"
-
 #include <algorithm>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "report/table/tables.h"
+#include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/category_names.h"
 #include "report/words/lines.h"

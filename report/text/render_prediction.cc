@@ -1,5 +1,3 @@
-#include "report/text/render_prediction.h"
-
 #include <algorithm>
 #include <cctype>
 #include <map>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/category_names.h"

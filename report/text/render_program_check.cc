@@ -1,8 +1,7 @@
-#include "report/text/render_program_check.h"
-
 #include <map>
 
 #include "absl/strings/str_format.h"
+#include "report/text/render.h"
 #include "report/words/render_json.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"

@@ -1,5 +1,3 @@
-#include "report/text/render_record.h"
-
 #include <google/protobuf/repeated_field.h>
 
 #include <algorithm>
@@ -13,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "report/text/render_explanation.h"
+#include "report/text/render.h"
 #include "report/words/lines.h"
 #include "report/words/record_faults.h"
 #include "report/words/sizes.h"

@@ -1,5 +1,3 @@
-#include "report/text/render_script.h"
-
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -7,6 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/record_faults.h"
 #include "report/words/sizes.h"

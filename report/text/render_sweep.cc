@@ -1,5 +1,3 @@
-#include "report/text/render_sweep.h"
-
 #include <algorithm>
 #include <string_view>
 #include <vector>
@@ -7,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "report/table/tables.h"
+#include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"

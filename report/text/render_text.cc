@@ -1,5 +1,3 @@
-#include "report/text/render_text.h"
-
 #include <algorithm>
 #include <map>
 #include <string>
@@ -7,13 +5,7 @@
 
 #include "absl/strings/str_format.h"
 #include "report/table/tables.h"
-#include "report/text/render_advice.h"
-#include "report/text/render_categories.h"
-#include "report/text/render_gpu.h"
-#include "report/text/render_held.h"
-#include "report/text/render_loop.h"
-#include "report/text/render_oom.h"
-#include "report/text/render_sweep.h"
+#include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "record/card/model/options.h"
-#include "report/text/render_advice.h"
+#include "report/text/render.h"
 #include "report/words/verdict.h"
 #include "tests/experiment/fake_runner.h"
 #include "tests/golden.h"

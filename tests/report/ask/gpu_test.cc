@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "report/device/device_report.h"
-#include "report/text/render_text.h"
+#include "report/text/render.h"
 #include "report/words/render_json.h"
 #include "report/words/verdict.h"
 #include "tests/golden.h"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "report/text/render_job.h"
+#include "report/text/render.h"
 
 namespace memreplay {
 namespace {

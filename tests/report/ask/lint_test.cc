@@ -1,7 +1,7 @@
 #include "report/ask/lint.h"
 
 #include "gtest/gtest.h"
-#include "report/text/render_lint.h"
+#include "report/text/render.h"
 
 namespace memreplay {
 namespace {

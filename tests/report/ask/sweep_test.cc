@@ -13,7 +13,7 @@
 #include "report/ask/fit.h"
 #include "report/ask/oom.h"
 #include "report/device/diagnosis.h"
-#include "report/text/render_sweep.h"
+#include "report/text/render.h"
 #include "report/words/sweep_words.h"
 
 namespace memreplay {

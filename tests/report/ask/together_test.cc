@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "report/ask/job.h"
-#include "report/text/render_together.h"
+#include "report/text/render.h"
 
 namespace memreplay {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "report/message/explain.h"
-#include "report/text/render_explanation.h"
+#include "report/text/render.h"
 
 namespace memreplay {
 namespace {

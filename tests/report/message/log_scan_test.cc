@@ -9,8 +9,7 @@
 
 #include "report/message/explain.h"
 #include "report/message/word_search.h"
-#include "report/text/render_explanation.h"
-#include "report/text/render_record.h"
+#include "report/text/render.h"
 #include "report/words/record_faults.h"
 
 namespace memreplay {

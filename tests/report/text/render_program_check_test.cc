@@ -1,6 +1,6 @@
-#include "report/text/render_program_check.h"
-
 #include <gtest/gtest.h>
+
+#include "report/text/render.h"
 
 namespace memreplay {
 namespace {

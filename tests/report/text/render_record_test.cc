@@ -1,5 +1,3 @@
-#include "report/text/render_record.h"
-
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "report/text/render.h"
 #include "report/words/record_faults.h"
 #include "tests/fuzz/mutated_message.h"
 

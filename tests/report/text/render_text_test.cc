@@ -1,11 +1,10 @@
-#include "report/text/render_text.h"
-
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "proto/report.pb.h"
+#include "report/text/render.h"
 #include "report/words/render_json.h"
 #include "report/words/verdict.h"
 #include "tests/golden.h"
