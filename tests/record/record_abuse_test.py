@@ -223,6 +223,26 @@ class RecordAbuseTest(Case):
         self.assertEqual(answer["faults"], [])
         self.assertEqual(self.left(), ["snapshot.pickle"])
 
+    def test_sigterm_that_is_swallowed(self):
+        """As an import does that goes on after any exception, or a loop."""
+        for body, repeats in (("once()", False), ("while True:\n    once()", True)):
+            with self.subTest(repeats=repeats):
+                child = self.start(f"""
+import sys, time
+def once():
+    try:
+        print("ready", file=sys.stderr, flush=True)
+        time.sleep(600)
+    except BaseException:
+        pass
+{body}
+time.sleep(600)""")
+                child.send_signal(signal.SIGTERM)
+                answer, output = child.communicate(timeout=60)
+                self.assertEqual(child.returncode, 143, output)
+                self.assertEqual(len(json.loads(answer)["processes"]), 1)
+                os.unlink(os.path.join(self.folder, "snapshot.pickle"))
+
     def test_a_child_that_ends_while_its_parent_waits(self):
         """Its name and its end are said while the script waits, and in the summary of one that is stopped then."""
         worker = self.write("""

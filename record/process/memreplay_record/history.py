@@ -321,6 +321,30 @@ def _kill_after_writing(history):
     os.kill = kill_after_writing  # multiprocessing, subprocess and psutil call it too
 
 
+def _end_by(history, leave):
+    """Returns a handler of signals that ends the process by an exception, so that it writes its recording.
+
+    Imports and scripts that go on after any exception swallow it: it is raised again, and in the end not waited for.
+    """
+    raised = []
+
+    def raise_again(number):
+        if history.records():
+            signal.pthread_kill(threading.main_thread().ident, number)
+
+    def end(number, frame):
+        raised.append(number)
+        if len(raised) > 3:
+            leave(128 + number)
+        with contextlib.suppress(RuntimeError):  # no thread can be started any more
+            again = threading.Timer(5, raise_again, (number,))
+            again.daemon = True
+            again.start()
+        sys.exit(128 + number)
+
+    return end
+
+
 def begin(torch, settings):
     history = History(torch, settings)
     torch.cuda._lazy_call(history.on_cuda)
@@ -336,6 +360,6 @@ def begin(torch, settings):
     if threading.current_thread() is threading.main_thread():
         for asked in (signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(asked) is signal.SIG_DFL:
-                signal.signal(asked, lambda number, frame: sys.exit(128 + number))
+                signal.signal(asked, _end_by(history, leave_after_writing))
         signal.signal(_WRITE, lambda number, frame: history.write())
     return history
