@@ -14,6 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/types/span.h"
 #include "experiment/changed_runs.h"
+#include "experiment/patch.h"
 #include "experiment/script_search.h"
 #include "proto/record.pb.h"
 #include "report/device/advice.h"
@@ -32,6 +33,7 @@ constexpr size_t kLargestCombination = 3;         // remedies in one row
 constexpr char kCache[] = "kv_cache";             // a remedy whose argument is no class
 constexpr char kRoofline[] = "roofline";          // among the remedies, but it changes nothing
 constexpr int kMaxTimed = 8;                      // rows
+constexpr int kMaxConfirmed = 3;                  // rows
 constexpr double kWorthSaying = 0.02;             // of FLOPs and time
 constexpr int64_t kMinPinned = int64_t{1} << 20;  // less is not worth mentioning
 
@@ -78,6 +80,15 @@ absl::Status InterruptionIn(const std::vector<proto::AdvisedRun>& runs) {
   return found ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 
+// Returns whether a run got to a change: its files were read, or what it changes was used.
+bool IsMet(const proto::Proposal& change, const std::set<std::string>& met) {
+  if (!change.edits().empty()) {
+    return std::all_of(change.edits().begin(), change.edits().end(),
+                       [&](const proto::Edit& edit) { return met.count(edit.file()) > 0; });
+  }
+  return !change.arguments().empty() || met.count(change.name()) > 0;
+}
+
 // The search for the changes with which one script fits.
 class ChangeSearch {
  public:
@@ -95,6 +106,7 @@ class ChangeSearch {
   absl::Status Try(std::vector<std::vector<const proto::Proposal*>> combinations);
   absl::Status TryCombinations(size_t size, bool preserving);
   bool FitsWithin(const std::vector<const proto::Proposal*>& parts) const;
+  void Write(const Names& names, proto::Advice::Row* row) const;
   proto::Advice::Row RowOf(const Tried& tried, const proto::AdvisedRun::Fit& fit) const;
   absl::Status TryAll();
   void AddRows();
@@ -134,6 +146,7 @@ absl::Status ChangeSearch::RunAsIs() {
   if (as_is_.interrupted()) return absl::CancelledError("interrupted");
   if (!as_is_.error().empty()) return absl::InvalidArgumentError(as_is_.error());
   if (as_is_.fits().empty()) return absl::InvalidArgumentError("it allocated no GPU memory");
+  runs_.SetProposals({as_is_.proposals().begin(), as_is_.proposals().end()});
   advice_.set_source(proto::Advice::run);
   advice_.set_card(question_.script.card);
   advice_.set_key(question_.key.name);
@@ -208,12 +221,11 @@ absl::Status ChangeSearch::Try(std::vector<std::vector<const proto::Proposal*>> 
   for (size_t i = 0; i < combinations.size(); ++i) {
     if (runs[i].interrupted()) continue;
     Tried tried{combinations[i], runs[i]};
-    for (const std::string& name : names[i]) {
-      const auto& met = tried.run.met();
-      if (tried.run.error().empty() && std::find(met.begin(), met.end(), name) == met.end()) {
-        tried.run.set_error(
-            StrCat(names[i].size() > 1 ? name + ": " : "", "the script never gets to it"));
-      }
+    const std::set<std::string> met(runs[i].met().begin(), runs[i].met().end());
+    for (const proto::Proposal* part : tried.parts) {
+      if (!tried.run.error().empty() || IsMet(*part, met)) continue;
+      tried.run.set_error(
+          StrCat(names[i].size() > 1 ? part->name() + ": " : "", "the script never gets to it"));
     }
     if (tried.run.error().empty() && tried.run.fits_size() > 0) {
       tried_.push_back(std::move(tried));
@@ -307,6 +319,20 @@ absl::Status ChangeSearch::TryCombinations(size_t size, bool preserving) {
   return absl::OkStatus();
 }
 
+// Says in a row how its changes were made.
+void ChangeSearch::Write(const Names& names, proto::Advice::Row* row) const {
+  const absl::StatusOr<MadeChange> made = runs_.Make(names);
+  if (!made.ok()) return;  // nothing was run
+  for (const std::string& word : made->arguments) row->add_arguments(word);
+  absl::StatusOr<std::string> patch =
+      PatchOf(made->edits, FolderOfScript(question_.script.program));
+  if (patch.ok()) {
+    row->set_patch(*std::move(patch));
+  } else {
+    row->set_unwritten(std::string(patch.status().message()));
+  }
+}
+
 proto::Advice::Row ChangeSearch::RowOf(const Tried& tried,
                                        const proto::AdvisedRun::Fit& fit) const {
   proto::Advice::Row row;
@@ -322,14 +348,17 @@ proto::Advice::Row ChangeSearch::RowOf(const Tried& tried,
     }
     if (!part->place().empty()) places.push_back(part->place());
     if (row.preserves() || !part->preserves()) kept.push_back(part->preserves_text());
+    if (!part->edits().empty() || !part->arguments().empty()) continue;
+    if (row.unwritten().empty()) row.set_unwritten(part->unwritten());
     if (!part->place().empty()) row.add_lines(StrCat("# ", part->place()));
     for (const std::string& line : part->lines()) row.add_lines(line);
   }
+  Write(tried.names(), &row);
   if (!as_is_.fits().empty() && fit.conf() != as_is_.fits(0).conf()) {
     row.add_remedies(fit.conf());
     changes.push_back(fit.conf());
     cost += 0.01;
-    row.add_lines(StrCat("export PYTORCH_CUDA_ALLOC_CONF=", fit.conf()));
+    row.add_environment(StrCat("PYTORCH_CUDA_ALLOC_CONF=", fit.conf()));
     if (kept.empty()) kept.push_back("the same");
   }
   const int64_t more = tried.run.launches() - as_is_.launches();
@@ -398,24 +427,32 @@ std::pair<Names, std::string> ChangeSearch::PartsOf(const proto::Advice::Row& ro
   return {remedies, conf};
 }
 
-// Runs the best row on a GPU of the given size; if it fails there, the row no longer fits.
+// Runs the first rows on a GPU of the given size, which gives their peaks; a row that fails there
+// no longer fits.
 absl::Status ChangeSearch::Confirm() {
-  while (advice_.rows_size() > 0 && advice_.rows(0).fits() && !advice_.as_is().fits()) {
-    proto::Advice::Row& row = *advice_.mutable_rows(0);
+  if (advice_.as_is().fits()) return absl::OkStatus();
+  for (int i = 0; i < std::min(advice_.rows_size(), kMaxConfirmed); ++i) {
+    proto::Advice::Row& row = *advice_.mutable_rows(i);
+    if (!row.fits()) break;
+    if (row.is_confirmed()) continue;
     const auto [remedies, conf] = PartsOf(row);
-    const absl::StatusOr<bool> fits = runs_.Fits(remedies, conf);
-    if (!fits.ok() && absl::IsCancelled(fits.status())) return fits.status();
-    if (fits.ok() && *fits) {
+    const absl::StatusOr<proto::ScriptRow> run = runs_.RunOnCard(remedies, conf);
+    if (!run.ok() && absl::IsCancelled(run.status())) return run.status();
+    if (run.ok() && run->fits()) {
       row.set_is_confirmed(true);
-      return absl::OkStatus();
+      row.set_peak_reserved_bytes(run->peak_reserved());
+      row.set_peak_allocated_bytes(run->peak_allocated());
+      row.set_saved_bytes(advice_.as_is().peak_reserved_bytes() - run->peak_reserved());
+      continue;
     }
     row.set_fits(false);
     row.set_survives(false);
     advice_.add_notes(StrCat(row.change(), ": enough by its recording, but ",
-                             fits.ok() ? std::string("memory runs out when it is run on that GPU")
-                                       : std::string(fits.status().message()),
+                             run.ok() ? std::string("memory runs out when it is run on that GPU")
+                                      : std::string(run.status().message()),
                              "."));
     RankRows(&advice_);
+    i = -1;
   }
   return absl::OkStatus();
 }

@@ -47,6 +47,7 @@ std::string RunCacheKey(const RecordOptions& options) {
   add("card", options.card);
   for (const auto& [variable, value] : options.card_options) add(variable, value);
   for (const std::string& remedy : options.remedies) add("remedy", remedy);
+  for (const proto::Edit& edit : options.edits) add("edit", edit.SerializeAsString());
   add("survey", options.survey ? "1" : "0");
   add("until", options.until);
   add("rank", StrCat(count(options.ranks), " ", count(options.rank)));

@@ -72,6 +72,7 @@ std::string WishesJson(const RecordOptions& options, const RecordFolders& folder
   wishes.set_unknown_limit(options.unknown_limit.value_or(kUnknownLimit));
   wishes.set_dynamic_fraction(options.dynamic_fraction.value_or(1));
   for (const std::string& name : options.remedies) wishes.add_remedies(ReplaceBadUtf8(name, "?"));
+  for (const proto::Edit& edit : options.edits) *wishes.add_edits() = edit;
   google::protobuf::util::JsonPrintOptions names;
   names.preserve_proto_field_names = true;
   std::string json;

@@ -38,6 +38,8 @@ struct RecordOptions {
   std::optional<int64_t> unknown_limit;
   // Names of the remedies that change the script (record/process/memreplay_record/remedies).
   std::vector<std::string> remedies;
+  // What the script's files have instead of their own text while it runs: by file, in order.
+  std::vector<proto::Edit> edits;
   bool survey = false;  // find out which remedies could help
   bool aslr = false;
   bool fast_init = false;

@@ -35,12 +35,14 @@ constexpr char kAdviseDescription[] =
     "activation checkpointing, saved tensors on the host, the loss in chunks, the optimizer's\n"
     "step, autocast, no_grad in evaluation, outputs that nothing reads and others\n"
     "(docs/advise.md). Where no single change is enough, pairs and triples follow. The answer\n"
-    "ranks the changes by what they cost and ends with the lines to write for the best one.\n"
+    "ranks the changes by what they cost and ends with the best one, exactly as it was run: as\n"
+    "variables and arguments of the command, and as a patch. --patch 2 prints that of row 2.\n"
     "torch.compile takes minutes and is tried only with --try compile:MODEL.\n"
     "\n"
-    "Changes are made to PyTorch's and the script's functions while the script runs; no file\n"
-    "is edited. A change that alters what is computed is marked. The best one is confirmed on\n"
-    "a simulated GPU of the given size.\n"
+    "The script's files stay as they are: Python reads the patched text instead. A change that\n"
+    "cannot be written as a patch is made in the running process, and the answer says so. One\n"
+    "that alters what is computed is marked. The first three that fit are confirmed on a\n"
+    "simulated GPU of the given size.\n"
     "\n"
     "With --ranks N, changes that use N GPUs are tried as well: FSDP2, ZeRO, DDP, each rank with\n"
     "its part of the batch. Where the script is a job of several ranks, or becomes one, every\n"
@@ -69,6 +71,7 @@ struct AdviseFlags {
   AdviseKey key;
   std::optional<int64_t> most;
   std::optional<int64_t> jobs;
+  std::optional<int64_t> patch;
   bool no_cache = false;
   bool json = false;
 };
@@ -91,6 +94,23 @@ absl::Status SetMemory(AdviceQuestion* question) {
   return absl::OkStatus();
 }
 
+// Errors: there is no such row, or its change is made without editing a file.
+absl::Status PrintPatch(const proto::Advice& advice, int64_t number) {
+  const auto tried = std::count_if(advice.rows().begin(), advice.rows().end(),
+                                   [](const auto& row) { return IsTried(row); });
+  if (number < 1 || number > tried) {
+    return absl::InvalidArgumentError(
+        StrCat("--patch ", number, ": expected the number of a row, 1 to ", tried));
+  }
+  const proto::Advice::Row& row = advice.rows(static_cast<int>(number) - 1);
+  if (row.patch().empty()) {
+    return absl::InvalidArgumentError(StrCat("--patch ", number, ": ", row.change(),
+                                             " changes no file; the answer without --patch says "
+                                             "how it is made"));
+  }
+  return Print(row.patch());
+}
+
 FlagSet FlagsOf(AdviseFlags* options) {
   FlagSet flags("advise [script] --card NAME [--KEY=N] [--KEY=?] [flags] [--] PROGRAM [ARGUMENTS]",
                 kAdviseDescription);
@@ -102,6 +122,8 @@ FlagSet FlagsOf(AdviseFlags* options) {
                   "how many pairs and triples to run at most, and how many runs to look for\n"
                   "largest values in (default: 24)");
   AddRecordFlags(&options->question.script, &flags);
+  flags.AddNumber("patch", "N", &options->patch,
+                  "print only the patch of row N, for patch -p1 in the script's folder");
   AddJobs(&flags, &options->jobs);
   flags.AddSwitch("no-cache", &options->no_cache, "run everything again");
   AddJsonFlag(&options->json, &flags);
@@ -159,6 +181,10 @@ absl::StatusOr<int> AdviseScriptCommand(const CommandLine& line) {
   proto::Report report = NewReport("advise");
   report.set_file(absl::StrJoin(script.program, " "));
   *report.mutable_advice() = *std::move(advice);
+  if (options.patch.has_value()) {
+    RETURN_IF_ERROR(PrintPatch(report.advice(), *options.patch));
+    return kExitAnswered;
+  }
   RETURN_IF_ERROR(PrintAnswer(report, options.json,
                               [&] { return RenderAdvice(report.file(), report.advice()); }));
   if (!runner.stopped_by().empty()) return runner.exit_status();

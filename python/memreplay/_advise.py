@@ -16,7 +16,7 @@ def advise(*words: Union[str, Mapping[Union[Recording, Source], Union[int, str]]
     `words` are the script and its arguments, `flags` those of `memreplay advise` with _ for - (`try_=` for --try).
 
         answer = memreplay.advise("train.py", "--batch_size=16", card="rtx-4070")
-        answer.advice.rows[0].lines   # the best change, to paste
+        answer.advice.rows[0].patch   # the best change, for patch -p1; or .arguments, .environment
         answer.to_pandas()            # all of them
 
     `argument={"batch_size": 64}` asks what makes it fit with that argument of the script, `{"batch_size": "?"}` also

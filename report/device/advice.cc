@@ -16,9 +16,9 @@ void CompareRow(const proto::Advice& advice, proto::Advice::Row* row) {
 
 void RankRows(proto::Advice* advice) {
   const auto key = [](const proto::Advice::Row& row) {
-    return std::make_tuple(!row.error().empty(), !row.fits(), row.fits() ? row.cost_rank() : 0.0,
-                           row.smallest_bytes() == 0, row.smallest_bytes(),
-                           row.peak_reserved_bytes(), row.cost_rank());
+    return std::make_tuple(!row.error().empty(), !row.unwritten().empty(), !row.fits(),
+                           row.fits() ? row.cost_rank() : 0.0, row.smallest_bytes() == 0,
+                           row.smallest_bytes(), row.peak_reserved_bytes(), row.cost_rank());
   };
   std::stable_sort(
       advice->mutable_rows()->begin(), advice->mutable_rows()->end(),

@@ -10,8 +10,8 @@ namespace memreplay {
 // row saves, whether it fits, and what is to spare.
 void CompareRow(const proto::Advice& advice, proto::Advice::Row* row);
 
-// Sorts the rows: those that fit first, cheapest first, then the others by what they save, and at
-// the end those that could not be tried.
+// Sorts the rows: those that fit first, cheapest first, then the others by what they save, then in
+// the same order those that cannot be written, and at the end those that could not be tried.
 void RankRows(proto::Advice* advice);
 
 }  // namespace memreplay

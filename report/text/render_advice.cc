@@ -41,7 +41,16 @@ const AdviceRow* BestOf(const proto::Advice& advice) {
   const AdviceRow& best = advice.rows(0);
   const bool saves =
       best.smallest_bytes() > 0 && best.smallest_bytes() < advice.as_is().smallest_bytes();
-  return best.error().empty() && (best.survives() || saves) ? &best : nullptr;
+  return IsTried(best) && (best.survives() || saves) ? &best : nullptr;
+}
+
+// Returns the cheapest change that is enough but cannot be written; nullptr if there is none.
+const AdviceRow* UnwrittenOf(const proto::Advice& advice) {
+  const auto found =
+      std::find_if(advice.rows().begin(), advice.rows().end(), [](const AdviceRow& row) {
+        return row.error().empty() && !row.unwritten().empty() && row.fits();
+      });
+  return found == advice.rows().end() ? nullptr : &*found;
 }
 
 std::string AdviceVerdict(const proto::Advice& advice) {
@@ -75,6 +84,10 @@ std::string AdviceVerdict(const proto::Advice& advice) {
     StrAppend(&text, " It needs least with ", CleanText(found->change()),
               found->preserves() ? ", " : " (another result), ", AtLeast(advice),
               FormatSize(-found->spare_bytes()), " short.");
+  }
+  if (const AdviceRow* const other = UnwrittenOf(advice); other != nullptr) {
+    StrAppend(&text, " ", CleanText(other->change()),
+              " would, but it was made in the running process and is not written as a patch.");
   }
   if (advice.bound_bytes() > 0) {
     StrAppend(&text,
@@ -115,7 +128,8 @@ Table AdviceTable(const proto::Advice& advice) {
   const bool is_bound = advice.is_lower_bound();
   Table table{
       "",
-      {{is_bound ? "at least" : "needs", Unit::kSize, "  %10s"},
+      {{"#", Unit::kLabel, advice.source() == proto::Advice::run ? "  %2s" : ""},
+       {is_bound ? "at least" : "needs", Unit::kSize, "  %10s"},
        {"reserved", Unit::kSize, "  %10s"},
        {"allocated", Unit::kSize, "  %10s"},
        {"saved", Unit::kSize, "  %10s"},
@@ -124,17 +138,64 @@ Table AdviceTable(const proto::Advice& advice) {
        {"results", Unit::kWords, "  %-7s"},
        {"change: what it costs"}},
       true};
-  const auto add = [&](const AdviceRow& row, const std::string& change) {
-    table.Add({row.smallest_bytes(), row.peak_reserved_bytes(), row.peak_allocated_bytes(),
+  const auto add = [&](const std::string& number, const AdviceRow& row, const std::string& change) {
+    table.Add({number, row.smallest_bytes(), row.peak_reserved_bytes(), row.peak_allocated_bytes(),
                row.saved_bytes(), row.spare_bytes(), LargestValue(row, is_bound),
                row.preserves() ? "same" : "CHANGED",
                StrCat(CleanText(change), row.cost().empty() ? "" : ": ", CleanText(row.cost()))});
   };
-  add(advice.as_is(), "as it is");
-  for (const AdviceRow& row : advice.rows()) {
-    if (row.error().empty()) add(row, row.change());
+  add("", advice.as_is(), "as it is");
+  for (int i = 0; i < advice.rows_size(); ++i) {
+    const AdviceRow& row = advice.rows(i);
+    if (IsTried(row)) add(StrCat(i + 1), row, row.change());
   }
   return table;
+}
+
+// Says which peaks are others than those on a GPU without a limit.
+std::string_view PeaksOnCard(const proto::Advice& advice) {
+  if (advice.source() == proto::Advice::edit) {
+    return advice.goal_bytes() > 0
+               ? " or, where that is too much and memory does not run out, on that GPU"
+               : "";
+  }
+  const bool is_confirmed = std::any_of(advice.rows().begin(), advice.rows().end(),
+                                        [](const AdviceRow& row) { return row.is_confirmed(); });
+  return is_confirmed ? ", and on that GPU of the first rows that fit, which were run there" : "";
+}
+
+// Returns how to make the change of a row, as it was made: a command, a patch, or lines to write.
+std::string HowToMake(const AdviceRow& row, const std::string& number, std::string_view program) {
+  std::string text;
+  if (!row.environment().empty() || !row.arguments().empty()) {
+    StrAppend(&text, "\nRun for ", CleanText(row.change()), ":\n\n    ");
+    for (const std::string& variable : row.environment()) {
+      StrAppend(&text, CleanText(ShellWord(variable)), " ");
+    }
+    StrAppend(&text, CleanText(program));
+    for (const std::string& word : row.arguments()) {
+      StrAppend(&text, " ", CleanText(ShellWord(word)));
+    }
+    text += "\n";
+  }
+  if (!row.patch().empty()) {
+    StrAppend(&text, "\nThe patch for ", CleanText(row.change()),
+              ", which patch -p1 applies in the script's folder (advise --patch ", number,
+              " prints it alone):\n\n");
+    std::string_view rest = row.patch();
+    while (!rest.empty()) {  // tabs and ends of lines are a part of it
+      const size_t end = std::min(rest.find_first_of("\t\n"), rest.size());
+      StrAppend(&text, CleanText(rest.substr(0, end)), rest.substr(end, 1));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  if (!row.lines().empty()) {
+    StrAppend(&text, "\nTo write for ", CleanText(row.change()), ":\n\n");
+    for (const std::string& line : row.lines()) {
+      StrAppend(&text, line.empty() ? "" : "    ", CleanText(line), "\n");
+    }
+  }
+  return StrCat(text, "\nResults: ", CleanText(row.preserves_text()), ".\n");
 }
 
 }  // namespace
@@ -148,17 +209,20 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice,
   const bool is_lower_bound = advice.is_lower_bound();
   AddTable(AdviceTable(advice), &text);
   for (const AdviceRow& row : advice.rows()) {
-    if (row.error().empty()) continue;
-    StrAppend(&text, "  could not be tried: ", CleanText(row.change()), ": ",
-              CleanText(row.error(), 300), "\n");
+    if (IsTried(row)) continue;
+    if (row.error().empty()) {
+      StrAppend(&text, "  not written as a patch: ", CleanText(row.change()), ": ",
+                CleanText(row.unwritten(), 300), "; made in the running process, it needs ",
+                FormatSize(row.smallest_bytes()), "\n");
+    } else {
+      StrAppend(&text, "  could not be tried: ", CleanText(row.change()), ": ",
+                CleanText(row.error(), 300), "\n");
+    }
   }
   StrAppend(&text,
             is_lower_bound ? "\nat least: what PyTorch's allocator needs for what was recorded."
                            : "\nneeds: what is enough for PyTorch's allocator.",
-            " reserved, allocated: the peaks on a GPU without a limit",
-            advice.source() == proto::Advice::edit && advice.goal_bytes() > 0
-                ? " or, where that is too much and memory does not run out, on that GPU"
-                : "",
+            " reserved, allocated: the peaks on a GPU without a limit", PeaksOnCard(advice),
             ". saved: of reserved memory.",
             is_lower_bound && advice.goal_bytes() > 0
                 ? " at most: what is left of the GPU, if anything."
@@ -178,14 +242,7 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice,
   const AdviceRow* const found = BestOf(advice);
   const bool has_best = found != nullptr && !advice.as_is().survives() &&
                         (found->survives() || advice.goal_bytes() == 0);
-  if (has_best && !found->lines().empty()) {
-    const AdviceRow& best = *found;
-    StrAppend(&text, "\nTo write for ", CleanText(best.change()), ":\n\n");
-    for (const std::string& line : best.lines()) {
-      StrAppend(&text, line.empty() ? "" : "    ", CleanText(line), "\n");
-    }
-    StrAppend(&text, "\nResults: ", CleanText(best.preserves_text()), ".\n");
-  }
+  if (has_best) text += HowToMake(*found, "1", what);
   for (const std::string& note : advice.notes()) StrAppend(&text, "\n", CleanText(note), "\n");
   StrAppend(&text, "\nFound by ",
             advice.source() == proto::Advice::run ? "running the script"

@@ -50,6 +50,23 @@ std::string CleanText(std::string_view text, size_t most) {
   return text.size() > most ? CleanText(CutText(text, most)) + " ..." : CleanText(text);
 }
 
+std::string ShellWord(std::string_view word) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-";
+  if (!word.empty() && word.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(word);
+  }
+  std::string quoted = "'";
+  for (const char sign : word) {
+    if (sign == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += sign;
+    }
+  }
+  return quoted + "'";
+}
+
 std::string_view NearestWord(std::string_view word, absl::Span<const std::string_view> candidates) {
   std::string_view nearest;
   size_t best = std::min(std::max<size_t>(2, word.size() / 3), word.size() / 2) + 1;

@@ -65,10 +65,14 @@ bool AsksAdvice(const proto::DeviceReport& device) {
   return device.has_advice() && !device.has_oom();
 }
 
+bool IsTried(const proto::Advice::Row& row) {
+  return row.error().empty() && row.unwritten().empty();
+}
+
 bool AdviceFits(const proto::Advice& advice) {
   return advice.goal_bytes() == 0 || advice.as_is().fits() ||
          std::any_of(advice.rows().begin(), advice.rows().end(),
-                     [](const proto::Advice::Row& row) { return row.fits(); });
+                     [](const proto::Advice::Row& row) { return row.fits() && IsTried(row); });
 }
 
 bool MaySurvive(const proto::Advice& advice) {

@@ -26,6 +26,8 @@ bool AsksAdvice(const proto::DeviceReport& device);
 
 // Returns whether the goal is reached as it is or with a change, or there is none.
 bool AdviceFits(const proto::Advice& advice);
+// Returns whether a row has figures, and a change that a user can make as it was made for them.
+bool IsTried(const proto::Advice::Row& row);
 
 // Returns whether the goal may be reached: by what was recorded, of which the rest is unknown.
 bool MaySurvive(const proto::Advice& advice);

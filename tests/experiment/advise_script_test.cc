@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "report/words/verdict.h"
 #include "tests/experiment/fake_runner.h"
 #include "tests/golden.h"
+#include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -39,11 +41,21 @@ class AdviceSearch : public testing::Test {
     saves_[name] = saves;
   }
 
-  // With `value` of the key, of which each costs 10 MiB more.
-  proto::AdvisedRun RunOf(const std::vector<std::string>& names, int64_t value = 0) {
+  // Each of the key's value costs 10 MiB more, and an edit of `script_` saves 100.
+  proto::AdvisedRun RunOf(const ScriptRun& of) {
+    const std::vector<std::string>& names = of.options.remedies;
+    const int64_t value = BatchSizeOf(of);
     proto::AdvisedRun run = as_is_;
     if (!names.empty() && names.front() == "compile") run.set_compiles(true);
     int64_t needs = 1000 + 10 * value;
+    for (const std::string& word : of.options.program) {
+      if (word.starts_with("--saves=")) needs -= ParseInt64(word.substr(8)).value_or(0);
+    }
+    for (const proto::Edit& edit : of.options.edits) {
+      if (edit.file() != script_) continue;
+      needs -= 100;
+      run.add_met(edit.file());
+    }
     for (const std::string& name : names) {
       needs -= saves_[name];
       if (saves_[name] != 0) run.add_met(name);
@@ -71,7 +83,7 @@ class AdviceSearch : public testing::Test {
 
   proto::Advice Advise(int64_t memory, AdviceQuestion question = {}) {
     question.script.card = "a-card";
-    question.script.program = {"train.py"};
+    question.script.program = {script_.empty() ? "train.py" : script_};
     question.memory = Bytes(static_cast<uint64_t>(memory * kMiB));
     as_is_.set_reserve(100 * kMiB);
     as_is_.set_bound(300 * kMiB);
@@ -90,12 +102,18 @@ class AdviceSearch : public testing::Test {
     if (!run.is_studied) {
       EXPECT_TRUE(run.options.card_options.empty());
       const bool fits = names.empty() || names[0] != refuted_;
-      proto::RecordReport report = ReportOf(fits ? 0 : 1, 0);
+      const proto::AdvisedRun found = RunOf(run);
+      const int conf = run.options.environment.empty() ? 0 : 1;
+      const int64_t peak = found.fits(conf).peak_reserved();
+      proto::RecordReport report = ReportOf(peak, fits ? peak : 0);
+      report.mutable_processes(0)->mutable_cards(0)->set_peak_allocated(found.peak_allocated());
       report.mutable_processes(0)->set_group(as_is_.group());
       return report;
     }
     EXPECT_EQ(run.options.card_options.at("MEMREPLAY_CARD_CAPACITY"), StrCat(card::kMaxBytes));
-    EXPECT_EQ(run.options.survey, names.empty() && run.options.rank.value_or(0) == 0);
+    const bool is_changed = !names.empty() || !run.options.edits.empty() ||
+                            run.options.program.back().starts_with("--saves=");
+    EXPECT_EQ(run.options.survey, !is_changed && run.options.rank.value_or(0) == 0);
     if (run.name.empty()) {
       EXPECT_EQ(BatchSizeOf(run), value);
       ran_.push_back(names);
@@ -104,7 +122,7 @@ class AdviceSearch : public testing::Test {
     }
     proto::RecordReport report;
     proto::AdvisedRun& advised = *report.mutable_advised();
-    advised = RunOf(names, BatchSizeOf(run));
+    advised = RunOf(run);
     if (!advised.error().empty()) return absl::InvalidArgumentError(advised.error());
     if (run.options.rank == 1) {  // needs 50 MiB more
       for (proto::AdvisedRun::Fit& fit : *advised.mutable_fits()) {
@@ -122,7 +140,7 @@ class AdviceSearch : public testing::Test {
   std::map<std::string, int64_t> saves_;
   int64_t expandable_saves_ = 20;
   bool rates_known_ = true;
-  std::string failing_, refuted_, value_failing_;
+  std::string failing_, refuted_, value_failing_, script_;
   size_t stop_after_ = SIZE_MAX;  // runs
   std::vector<int64_t> ranks_run_;
   size_t values_run_ = 0;
@@ -183,7 +201,49 @@ TEST_F(AdviceSearch, SettingsCostNoRun) {
   EXPECT_EQ(Remedies(alone.rows(0)), Strings{kExpandable});
   const proto::Advice both = Advise(995);
   EXPECT_EQ(Remedies(both.rows(0)), (Strings{"some", kExpandable}));
-  EXPECT_EQ(both.rows(0).lines(1), StrCat("export PYTORCH_CUDA_ALLOC_CONF=", kExpandable));
+  EXPECT_EQ(both.rows(0).environment(0), StrCat("PYTORCH_CUDA_ALLOC_CONF=", kExpandable));
+}
+
+TEST_F(AdviceSearch, ChangesAreMadeAsAUserMakesThem) {
+  expandable_saves_ = 0;
+  const std::string script = StrCat(testing::TempDir(), "train.py");
+  std::ofstream(script) << "x = f(1)\n";
+  Offer("argument", 0, 1);
+  as_is_.mutable_proposals(0)->add_arguments("--saves=300");
+  Offer("patch", 0, 2);
+  proto::Edit& edit = *as_is_.mutable_proposals(1)->add_edits();
+  edit.set_file(script);
+  edit.set_begin(7);
+  edit.set_end(7);
+  edit.set_text(", saves=100");
+  Offer("outside", 400, 0.1);
+  as_is_.mutable_proposals(2)->set_unwritten("it is made in a library");
+  script_ = script;
+  const proto::Advice advice = Advise(900);
+  SCOPED_TRACE(RenderAdvice("train.py", advice));
+  const proto::Advice::Row& argument = advice.rows(0);
+  EXPECT_EQ(Remedies(argument), Strings{"argument"});
+  EXPECT_EQ(argument.arguments(0), "--saves=300");
+  EXPECT_EQ(argument.smallest_bytes(), 700 * kMiB);
+  EXPECT_EQ(argument.lines_size(), 0);
+  const proto::Advice::Row& patch = advice.rows(1);
+  EXPECT_EQ(patch.smallest_bytes(), 900 * kMiB);
+  EXPECT_THAT(patch.patch(), testing::HasSubstr("-x = f(1)\n+x = f(1, saves=100)\n"));
+  // What cannot be written comes last, though it would fit.
+  EXPECT_EQ(Remedies(advice.rows(3)), Strings{"outside"});
+  EXPECT_EQ(advice.rows(3).unwritten(), "it is made in a library");
+  const std::string text = RenderAdvice("train.py", advice);
+  EXPECT_THAT(text, testing::HasSubstr("Run for argument:\n\n    train.py --saves=300\n"));
+  EXPECT_THAT(text, testing::HasSubstr("not written as a patch: outside: it is made in a library; "
+                                       "made in the running process, it needs 600 MiB"));
+  EXPECT_FALSE(AdviceFits(Advise(760)));
+}
+
+TEST_F(AdviceSearch, AFileThatIsNotReadIsNoChange) {
+  Offer("patch", 0, 2);
+  as_is_.mutable_proposals(0)->add_edits()->set_file("/elsewhere.py");
+  const proto::Advice advice = Advise(900);
+  EXPECT_EQ(advice.rows(1).error(), "the script never gets to it");
 }
 
 TEST_F(AdviceSearch, PairsAndTriplesAreMinimal) {

@@ -27,6 +27,9 @@ def read_wishes(text):
 
 def start():
     settings = read_wishes(os.environ["MEMREPLAY_RECORD"])
+    if settings.edits:
+        from memreplay_record import edited
+        edited.begin(settings.edits)
     on_import.watch("torch", lambda spec: _before_torch(spec, settings),
                     lambda torch: _after_torch(torch, settings))
 

@@ -16,6 +16,7 @@ from memreplay_record import (
     _ending,
     _lost,
     card,
+    edited,
     frames,
     notes,
     on_import,
@@ -191,7 +192,7 @@ class History:
             "compilations": self.compilations.summary(),
             "proposals": self.proposals,
             "classes": self.classes,
-            "met": self.changes.met if self.changes is not None else [],
+            "met": (self.changes.met if self.changes is not None else []) + edited.met,
             "lost": _lost.texts(),
             "work": self.changes.work.summary() if self.changes is not None and self.changes.work is not None else None,
         }

@@ -4,6 +4,7 @@ import sys
 import weakref
 
 from memreplay_record._lost import name_of
+from memreplay_record.remedies.edits import Unwritten
 
 
 def class_of(module):
@@ -23,11 +24,19 @@ class Proposal:
     `cost_rank` orders proposals: below 1 it costs next to nothing, below 3 time, above that other results. Of several
     with the same `group`, one at a time is made. One that is `named_only` is tried only if it is named, and with no
     other.
+
+    `edits` makes the change in the script's own files: a list of edits (edits.py), or a function that returns it or
+    raises Unwritten. `arguments` makes it by words at the end of the command. Without both it is made from outside.
     """
 
     def __init__(self, name, change, lines, cost, cost_rank, preserves=True, preserves_text="", place="", group="",
-                 named_only=False):
+                 named_only=False, edits=(), arguments=()):
         self.name, self.change, self.lines, self.place = name, change, lines, place
+        self.arguments, self.unwritten = list(arguments), ""
+        try:
+            self.edits = list(edits() if callable(edits) else edits)
+        except Unwritten as reason:
+            self.edits, self.unwritten = [], str(reason)
         self.cost, self.cost_rank = cost, cost_rank
         self.preserves, self.preserves_text = preserves, preserves_text
         self.group = group or name.partition(":")[0]

@@ -1,0 +1,29 @@
+// Edits of a script's files, put together and as a patch.
+#ifndef MEMREPLAY_EXPERIMENT_PATCH_H_
+#define MEMREPLAY_EXPERIMENT_PATCH_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "proto/record.pb.h"
+
+namespace memreplay {
+
+// Returns the edits of several changes as those of one: by file and in order, each once; those that
+// insert at one place stay in the order given. Error: two of them replace the same text.
+absl::StatusOr<std::vector<proto::Edit>> MergeEdits(std::vector<proto::Edit> edits);
+
+// Returns what merged edits change as a unified diff with three lines of context, which
+// `patch -p1` applies in `folder`. Errors: a file is not in the folder, cannot be read or has
+// become shorter.
+absl::StatusOr<std::string> PatchOf(absl::Span<const proto::Edit> edits, const std::string& folder);
+
+// Returns the folder of the script that a command line runs: that of its first word which is a
+// Python file, else the current one.
+std::string FolderOfScript(const std::vector<std::string>& program);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_EXPERIMENT_PATCH_H_
