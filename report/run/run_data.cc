@@ -26,9 +26,9 @@ namespace {
 using Values = std::vector<uint64_t>;
 
 // New numbers for those of `count` things that occur, from 0 in order of appearance.
-class Numbering {
+class NewNumbers {
  public:
-  explicit Numbering(size_t count) : numbers_(count, kNone) {}
+  explicit NewNumbers(size_t count) : numbers_(count, kNone) {}
 
   void Add(uint32_t index) {
     if (numbers_[index] != kNone) return;
@@ -81,7 +81,7 @@ Values TimesOf(const Schedule& schedule, const RunLog& log) {
 // Adds the frames of the stacks in `order`, and how many each has.
 void AddStacks(const Trace& trace, const std::vector<uint32_t>& order, proto::PageTexts* texts,
                Values* depths, Values* frames) {
-  Numbering numbers(trace.stacks.frame_count());
+  NewNumbers numbers(trace.stacks.frame_count());
   StackNames names(trace);
   for (const uint32_t stack : order) {
     texts->add_labels(names.Label(stack));
@@ -154,8 +154,8 @@ RunData MakeRunData(const Schedule& schedule, const Meanings& meanings, const Ru
   const auto stack_of = [](const Other& o) {
     return HasText(o.what.kind) ? kNoStack : o.what.text_or_stack;
   };
-  Numbering stacks(trace.stacks.size());
-  Numbering strings(trace.strings.size());
+  NewNumbers stacks(trace.stacks.size());
+  NewNumbers strings(trace.strings.size());
   for (const Allocation& allocation : allocations) stacks.Add(allocation.stack);
   for (const uint32_t stack : log.free_stacks) stacks.Add(stack);
   for (const Other& other : log.others) {

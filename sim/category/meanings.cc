@@ -38,9 +38,9 @@ struct Draft {
   std::optional<Phase> phase;
 };
 
-class Finder {
+class MeaningFinder {
  public:
-  Finder(const Schedule& schedule, bool use_notes)
+  MeaningFinder(const Schedule& schedule, bool use_notes)
       : schedule_(schedule),
         trace_(schedule.trace()),
         notes_(schedule.device_trace().notes),
@@ -745,7 +745,7 @@ class Finder {
 }  // namespace
 
 Meanings FindMeanings(const Schedule& schedule, bool use_notes) {
-  return Finder(schedule, use_notes).Find();
+  return MeaningFinder(schedule, use_notes).Find();
 }
 
 }  // namespace memreplay

@@ -46,10 +46,10 @@ struct Tried {
   RecordingFollowed followed;
 };
 
-class Search {
+class PoolSearch {
  public:
-  Search(std::shared_ptr<const Trace> trace, size_t device, const AllocatorConfig& config,
-         const TorchProfile& profile)
+  PoolSearch(std::shared_ptr<const Trace> trace, size_t device, const AllocatorConfig& config,
+             const TorchProfile& profile)
       : trace_(std::move(trace)),
         device_(device),
         config_(config),
@@ -227,7 +227,7 @@ std::optional<GonePools> FindGonePools(const std::shared_ptr<const Trace>& trace
                                        const AllocatorConfig& config, const TorchProfile& profile,
                                        const RecordingFollowed& without) {
   if (without.exact || !DeviceMayHaveGonePools(trace->devices[device])) return std::nullopt;
-  Search search(trace, device, config, profile);
+  PoolSearch search(trace, device, config, profile);
   const std::optional<Guess> guess = search.Run(without);
   if (!guess.has_value()) return std::nullopt;
   return GonePools{search.PoolsOf(*guess), Note(*trace, device, *guess)};

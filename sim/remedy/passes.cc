@@ -128,9 +128,9 @@ class LevelsOfStacks {
   std::vector<std::vector<Level>> levels_;
 };
 
-class Finder {
+class PassFinder {
  public:
-  Finder(const Schedule& schedule, const Meanings& meanings) : schedule_(schedule) {
+  PassFinder(const Schedule& schedule, const Meanings& meanings) : schedule_(schedule) {
     facts_.schedule = &schedule;
     facts_.meanings = &meanings;
   }
@@ -447,7 +447,7 @@ uint32_t PassFacts::RequestAt(uint64_t at_event) const {
 
 std::optional<PassFacts> FindPassFacts(const Schedule& schedule, const Meanings& meanings) {
   if (schedule.device_trace().events.source() != nullptr) return std::nullopt;
-  return Finder(schedule, meanings).Find();
+  return PassFinder(schedule, meanings).Find();
 }
 
 }  // namespace memreplay

@@ -77,10 +77,10 @@ void LimitTo(std::optional<Bytes> capacity, ReplaySettings* settings) {
   settings->unlimited = !capacity.has_value();
 }
 
-class Search {
+class RemedyTrials {
  public:
-  Search(const Study& study, const ReplaySettings& settings, PassFacts facts,
-         ProgressSink* progress)
+  RemedyTrials(const Study& study, const ReplaySettings& settings, PassFacts facts,
+               ProgressSink* progress)
       : study_(study), settings_(settings), progress_(progress) {
     found_.facts = std::move(facts);
     found_.goal = settings.capacity;
@@ -286,7 +286,8 @@ absl::StatusOr<std::optional<RemedySearch>> SearchRemedies(const Study& study,
                                                            ProgressSink* progress) {
   std::optional<PassFacts> facts = FindPassFacts(schedule, study.meanings());
   if (!facts.has_value()) return std::nullopt;
-  ASSIGN_OR_RETURN(RemedySearch found, Search(study, settings, *std::move(facts), progress).Run());
+  ASSIGN_OR_RETURN(RemedySearch found,
+                   RemedyTrials(study, settings, *std::move(facts), progress).Run());
   return std::optional<RemedySearch>(std::move(found));
 }
 

@@ -40,9 +40,9 @@ std::map<uint64_t, uint64_t> SizesInMib(const Schedule& schedule) {
   return sizes;
 }
 
-class Search {
+class ConfSearch {
  public:
-  explicit Search(const SweepContext& context)
+  explicit ConfSearch(const SweepContext& context)
       : context_(context),
         profile_(*context.settings.torch.profile),
         sizes_(SizesInMib(context.study.schedule())),
@@ -269,6 +269,6 @@ size_t MaxSearch(const Schedule& schedule) {
   return std::clamp(static_cast<size_t>(kMaxSearchRequests / requests), kMinSearch, kMaxSearch);
 }
 
-std::vector<SweepRow> SearchConf(const SweepContext& context) { return Search(context).Find(); }
+std::vector<SweepRow> SearchConf(const SweepContext& context) { return ConfSearch(context).Find(); }
 
 }  // namespace memreplay

@@ -1,4 +1,5 @@
-"""Checks the rules of docs/style.md that can be counted: words, the length of lines, a sentence in front of each class.
+"""Checks the rules of docs/style.md that can be counted: words, the length of lines, a sentence in front of each class,
+names of classes that mean two things.
 
 Usage: style.py [FOLDER_OR_FILE]...
 """
@@ -29,6 +30,8 @@ SUFFIXES = {".h", ".cc", ".js", ".py", ".md", ".proto", ".txtpb", ".css"}
 # The page that quotes the words, this list of them, and files that other programs wrote.
 EXEMPT = ("docs/style.md", "tests/checks/style.py", "tests/data/", "third_party/d3", "tests/golden")
 WORD_RULES = [(re.compile(pattern, re.IGNORECASE if "k(?:" not in pattern else 0), instead) for pattern, instead in WORDS]
+NAMED = re.compile(r"^class (\w+) [^;\n]*\{", re.MULTILINE)
+NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.MULTILINE)
 CLASS = re.compile(r"^(?:template <[^;{]*>\n)?(?:class|struct) (?!\w+;)(\w+)[^;\n]*\{?", re.MULTILINE)
 
 
@@ -50,6 +53,20 @@ def bare_classes(path, text):
         before = text[:match.start()].rstrip("\n").rpartition("\n")[2].lstrip()
         if not before.startswith("//"):
             yield match[1], text.count("\n", 0, match.start()) + 1
+
+
+def shared_names(paths):
+    """Yields lines of text, one for each class that another file has, too: one name, two things."""
+    places = {}
+    for path in paths:
+        if path.suffix in (".h", ".cc") and path.parts[0] not in ("tests", "third_party"):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            namespace = NAMESPACE.search(text)
+            for name in NAMED.findall(text):
+                places.setdefault((namespace and namespace[1], name), []).append(str(path))
+    for (_, name), files in places.items():
+        if len(files) > 1:
+            yield f"{files[0]}: class {name} is another one in {', '.join(files[1:])}"
 
 
 def faults(path):
@@ -75,7 +92,7 @@ def main(only):
              if pathlib.Path(name).suffix in SUFFIXES and not name.startswith(EXEMPT) and pathlib.Path(name).exists()]
     if only:
         files = [path for path in files if any(is_under(path, entry) for entry in only)]
-    shown = [fault for path in files for fault in faults(path)]
+    shown = [*shared_names(files), *(fault for path in files for fault in faults(path))]
     print("\n".join(shown), end="\n" if shown else "")
     print(f"{len(files)} files, {len(shown)} faults")
     return 1 if shown else 0

@@ -43,9 +43,9 @@ struct Dynamic {
   std::vector<std::uint64_t> needed;
 };
 
-class Reader {
+class ElfReader {
  public:
-  Reader(const Image& image, SharedObject* object) : image_(image), object_(object) {}
+  ElfReader(const Image& image, SharedObject* object) : image_(image), object_(object) {}
 
   const char* run() {
     if (!headers()) return "not a 64-bit little-endian shared object";
@@ -204,7 +204,7 @@ class Reader {
 bool ReadSharedObject(const char* name, const unsigned char* bytes, std::size_t size,
                       SharedObject* object, std::string* error) {
   const Image image(bytes, size);
-  const char* problem = Reader(image, object).run();
+  const char* problem = ElfReader(image, object).run();
   if (problem == nullptr) return true;
   *error = std::string(name) + ": " + problem;
   return false;
