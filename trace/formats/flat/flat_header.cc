@@ -1,6 +1,7 @@
 #include "trace/formats/flat/flat_header.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,11 +64,9 @@ bool ReadFlatHeader(JsonRecord& record, TraceBuilder& builder, int* declared_dev
     if (!record.String(*unit, &text)) return false;
     if (text != "B") return record.Fail(*unit, "\"B\"");
   }
-  if (const JsonMember* recorded = record.Find("recorded")) {
-    bool is_recorded = false;
-    if (!record.Bool(*recorded, &is_recorded)) return false;
-    trace.is_program = !is_recorded;
-  }
+  bool is_recorded = !trace.is_program;
+  if (!record.Optional("recorded", &is_recorded)) return false;
+  trace.is_program = !is_recorded;
   if (const JsonMember* devices = record.Find("devices")) {
     if (!record.Below(*devices, kMaxDeclaredDevices + 1, &number)) return false;
     *declared_devices = static_cast<int>(std::max<uint64_t>(number, 1));
@@ -95,22 +94,10 @@ bool ReadFlatHeader(JsonRecord& record, TraceBuilder& builder, int* declared_dev
       if (!builder.PoolIndex({first, second})) return record.Fail(*pools, "at most 65536 pools");
     }
   }
-  if (const JsonMember* torch = record.Find("torch")) {
-    if (!record.String(*torch, &text)) return false;
-    trace.torch_version = std::string(text);
-  }
-  if (const JsonMember* ended = record.Find("ended")) {
-    if (!record.String(*ended, &text)) return false;
-    trace.ended = std::string(text);
-  }
-  if (const JsonMember* total = record.Find("total")) {
-    if (!record.Unsigned(*total, &number)) return false;
-    trace.total_memory = Bytes(number);
-  }
-  if (const JsonMember* fraction = record.Find("fraction")) {
-    double value = 0;
-    if (!record.Double(*fraction, &value)) return false;
-    trace.memory_fraction = value;
+  if (!record.Optional("torch", &trace.torch_version) || !record.Optional("ended", &trace.ended) ||
+      !record.Optional("total", &trace.total_memory) ||
+      !record.Optional("fraction", &trace.memory_fraction)) {
+    return false;
   }
   if (const JsonMember* completion = record.Find("completion")) {
     if (!record.String(*completion, &text)) return false;
@@ -119,10 +106,9 @@ bool ReadFlatHeader(JsonRecord& record, TraceBuilder& builder, int* declared_dev
     }
     trace.completion = text == "explicit" ? Completion::kExplicit : Completion::kAtOnce;
   }
-  if (const JsonMember* conf = record.Find("conf")) {
-    if (!record.String(*conf, &text)) return false;
-    trace.settings.emplace().conf = std::string(text);
-  }
+  std::optional<std::string> conf;
+  if (!record.Optional("conf", &conf)) return false;
+  if (conf) trace.settings.emplace().conf = *conf;
   if (const JsonMember* settings = record.Find("settings");
       settings != nullptr && !ReadSettings(*settings, record, trace)) {
     return false;

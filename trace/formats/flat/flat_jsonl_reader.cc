@@ -42,6 +42,18 @@ const FlatRecord* FindRecord(std::string_view k) {
   return nullptr;
 }
 
+bool IsEffect(const FlatRecord& row) { return row.k == "fx"; }
+
+bool IsReset(EventKind kind) {
+  return kind == EventKind::kResetPeak || kind == EventKind::kResetAccumulated;
+}
+
+// Whether a record names an allocation that another one made.
+bool UsesHandle(const FlatRecord& row) {
+  return row.kind == EventKind::kFree || row.kind == EventKind::kRecordStream ||
+         (row.kind == EventKind::kMark && row.mark == MarkKind::kRetag);
+}
+
 class FlatJsonlReader {
  public:
   explicit FlatJsonlReader(ByteSource& source) : source_(source), builder_("flat_jsonl") {
@@ -64,6 +76,14 @@ class FlatJsonlReader {
   // Member functions that return bool return false after an error, which is then in record_.
   bool Record();
   bool EventRecord(const FlatRecord& row);
+  bool Identity(const FlatRecord& row, Event* event);
+  bool SizeOrCount(const FlatRecord& row, Event* event);
+  bool Place(const FlatRecord& row, Event* event, int* device);
+  bool TextOrStack(const FlatRecord& row, Event* event);
+  bool AddEvent(const FlatRecord& row, const Event& event, int device);
+  bool Requires(const FlatRecord& row, char what) {
+    return builder_.trace().is_program && row.required.find(what) != std::string_view::npos;
+  }
   bool EffectRecord();
   bool Label(Event* event);
   bool Stream(const JsonMember& member, uint32_t* stream) {
@@ -162,51 +182,46 @@ bool FlatJsonlReader::Label(Event* event) {
 }
 
 bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
-  Trace& trace = builder_.trace();
-  const auto required = [&](char what) {
-    return trace.is_program && row.required.find(what) != std::string_view::npos;
-  };
   Event event;
   event.kind = row.kind;
   event.stream = TraceBuilder::kNoStream;
   if (row.kind == EventKind::kMark) event.set_mark(row.mark);
-  const bool is_effect = row.k == "fx";
-  const bool is_resetting =
-      row.kind == EventKind::kResetPeak || row.kind == EventKind::kResetAccumulated;
+  int device = 0;
+  return Identity(row, &event) && SizeOrCount(row, &event) && Place(row, &event, &device) &&
+         TextOrStack(row, &event) && AddEvent(row, event, device);
+}
+
+// Reads the handle in a schedule; address and number in a recorded trace.
+bool FlatJsonlReader::Identity(const FlatRecord& row, Event* event) {
+  const bool is_program = builder_.trace().is_program, is_numbered = row.handle == "ev";
   uint64_t number = 0;
+  const auto read_id = [&](const JsonMember& member) {
+    if (!record_.Below(member, kNoAllocation, &number)) return false;
+    event->id = static_cast<AllocationId>(number);
+    return true;
+  };
+  if (is_program || is_numbered) {
+    const bool has_handle = record_.Find(row.handle) != nullptr;
+    if (!has_handle && Requires(row, 'i')) return Missing(row.handle);
+    if (!record_.Optional(row.handle, &event->address)) return false;
+  } else {
+    const JsonMember* handle = record_.Find(row.handle);
+    if (handle != nullptr && !read_id(*handle)) return false;
+    if (!record_.Optional("addr", &event->address)) return false;
+  }
+  const std::string_view id_key = is_program ? "aid" : "id";
+  const JsonMember* id = id_key == row.handle ? nullptr : record_.Find(id_key);
+  return id == nullptr || read_id(*id);
+}
 
-  // The identity: the handle in a schedule; address and number in a recorded trace.
-  const JsonMember* handle = record_.Find(row.handle);
-  const bool is_numbered = row.handle == "ev";
-  if (handle != nullptr) {
-    if (trace.is_program || is_numbered) {
-      if (!record_.Unsigned(*handle, &number)) return false;
-      event.address = Address(number);
-    } else {
-      if (!record_.Below(*handle, kNoAllocation, &number)) return false;
-      event.id = static_cast<AllocationId>(number);
-    }
-  } else if (required('i')) {
-    return Missing(row.handle);
-  }
-  if (const JsonMember* address =
-          trace.is_program || is_numbered ? nullptr : record_.Find("addr")) {
-    if (!record_.Unsigned(*address, &number)) return false;
-    event.address = Address(number);
-  }
-  const std::string_view id_key = trace.is_program ? "aid" : "id";
-  if (const JsonMember* id = id_key == row.handle ? nullptr : record_.Find(id_key)) {
-    if (!record_.Below(*id, kNoAllocation, &number)) return false;
-    event.id = static_cast<AllocationId>(number);
-  }
-
-  // The size or count.
+bool FlatJsonlReader::SizeOrCount(const FlatRecord& row, Event* event) {
+  uint64_t number = 0;
   if (row.kind == EventKind::kFailNext) {
     const JsonMember* n = record_.Find("n");
     if (n == nullptr) return Missing("n");
     if (!record_.Unsigned(*n, &number)) return false;
-    event.set_fail_count(number);
-  } else if (row.kind == EventKind::kPoolCreate && !is_effect) {
+    event->set_fail_count(number);
+  } else if (row.kind == EventKind::kPoolCreate && !IsEffect(row)) {
     uint64_t flags = 0;
     for (const auto& [name, flag] : {std::pair("oom", kPoolUseOnOom), {"nosplit", kPoolNoSplit}}) {
       const JsonMember* member = record_.Find(name);
@@ -214,48 +229,44 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
       if (!record_.Below(*member, 2, &number)) return false;
       if (number == 1) flags |= flag;
     }
-    event.set_pool_flags(flags);
-  } else if (row.kind != EventKind::kMark || is_effect) {
+    event->set_pool_flags(flags);
+  } else if (row.kind != EventKind::kMark || IsEffect(row)) {
     if (const JsonMember* size = record_.Find("b")) {
       if (!record_.Unsigned(*size, &number)) return false;
-      event.size = Bytes(number);
-    } else if (required('b')) {
+      event->size = Bytes(number);
+    } else if (Requires(row, 'b')) {
       return Missing("b");
     }
   }
-  if (const JsonMember* size = record_.Find("bs")) {
-    if (!record_.Unsigned(*size, &number)) return false;
-    event.block_size = Bytes(number);
-  }
+  return record_.Optional("bs", &event->block_size);
+}
 
-  // The device and stream.
-  int device = 0;
-  const bool has_device = record_.Find("d") != nullptr;
-  if (!tables_.Device(&device)) return false;
+// Reads device, stream and pool.
+bool FlatJsonlReader::Place(const FlatRecord& row, Event* event, int* device) {
+  Trace& trace = builder_.trace();
+  if (!tables_.Device(device)) return false;
   const JsonMember* stream = record_.Find("s");
-  if (stream != nullptr && !Stream(*stream, &event.stream)) return false;
-  if (stream == nullptr && required('s')) return Missing("s");
-  const bool uses_handle = row.kind == EventKind::kFree || row.kind == EventKind::kRecordStream ||
-                           (row.kind == EventKind::kMark && row.mark == MarkKind::kRetag);
-  if (trace.is_program && uses_handle && !homes_.empty()) {
-    const auto home = homes_.find(event.address.value());
+  if (stream != nullptr && !Stream(*stream, &event->stream)) return false;
+  if (stream == nullptr && Requires(row, 's')) return Missing("s");
+  if (trace.is_program && UsesHandle(row) && !homes_.empty()) {
+    const auto home = homes_.find(event->address.value());
     if (home != homes_.end()) {
-      if (!has_device) device = home->second.device;
+      if (record_.Find("d") == nullptr) *device = home->second.device;
       if (row.kind == EventKind::kFree) {
-        if (stream == nullptr) event.stream = home->second.stream;
+        if (stream == nullptr) event->stream = home->second.stream;
         homes_.erase(home);
       }
     }
   }
-  if (event.stream == TraceBuilder::kNoStream && NamesStream(event)) {
-    event.stream = builder_.StreamNumber(StreamHandle(0));
+  if (event->stream == TraceBuilder::kNoStream && NamesStream(*event)) {
+    event->stream = builder_.StreamNumber(StreamHandle(0));
   }
   if (trace.is_program && row.kind == EventKind::kAlloc) {
-    const bool is_home = device == 0 && trace.streams[event.stream].value() == 0;
+    const bool is_home = *device == 0 && trace.streams[event->stream].value() == 0;
     if (!is_home) {
-      homes_[event.address.value()] = {device, event.stream};
+      homes_[event->address.value()] = {*device, event->stream};
     } else if (!homes_.empty()) {
-      homes_.erase(event.address.value());
+      homes_.erase(event->address.value());
     }
   }
   if (const JsonMember* member = record_.Find("p")) {
@@ -263,12 +274,14 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
     if (!record_.Pool(*member, &id)) return false;
     const std::optional<uint16_t> pool = builder_.PoolIndex(id);
     if (!pool) return record_.Fail(*member, "at most 65536 pools");
-    event.pool = *pool;
-  } else if (required('p')) {
+    event->pool = *pool;
+  } else if (Requires(row, 'p')) {
     return Missing("p");
   }
+  return true;
+}
 
-  // The text or stack.
+bool FlatJsonlReader::TextOrStack(const FlatRecord& row, Event* event) {
   if (!row.text.empty()) {
     if (const JsonMember* member = record_.Find(row.text)) {
       std::string_view text;
@@ -277,42 +290,42 @@ bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
       } else if (!record_.String(*member, &text)) {
         return false;
       }
-      event.text_or_stack = trace.strings.Intern(text);
-    } else if (required('t')) {
+      event->text_or_stack = builder_.trace().strings.Intern(text);
+    } else if (Requires(row, 't')) {
       return Missing(row.text);
     }
-  } else if (is_resetting && !is_effect) {
+  } else if (IsReset(row.kind) && !IsEffect(row)) {
     const JsonMember* what = record_.Find("n");
     if (what == nullptr) return Missing("n");
     std::string_view text;
     if (!record_.String(*what, &text)) return false;
-    if (text == "reset_peak") {
-      event.kind = EventKind::kResetPeak;
-    } else if (text == "reset_accumulated") {
-      event.kind = EventKind::kResetAccumulated;
-    } else {
+    const std::optional<EventKind> kind = EventKindFromName(text);
+    if (!kind || !IsReset(*kind)) {
       return record_.Fail(*what, "\"reset_peak\" or \"reset_accumulated\"");
     }
-  } else if (row.has_label && !Label(&event)) {
+    event->kind = *kind;
+  } else if (row.has_label && !Label(event)) {
     return false;
   }
-  if (!HasText(row.kind)) {
-    const JsonMember* stack = record_.Find("st");
-    if (stack != nullptr && !tables_.DefinedStack(*stack, &event.text_or_stack)) return false;
-  }
+  if (HasText(row.kind)) return true;
+  const JsonMember* stack = record_.Find("st");
+  return stack == nullptr || tables_.DefinedStack(*stack, &event->text_or_stack);
+}
 
-  // The time.
+// Reads the time, and adds the event to the devices that it concerns.
+bool FlatJsonlReader::AddEvent(const FlatRecord& row, const Event& event, int device) {
   std::optional<int64_t> time;
   if (const JsonMember* ts = record_.Find("ts")) {
     if (!record_.Signed(*ts, &time.emplace())) return false;
   } else if (const JsonMember* dt = record_.Find("dt_us")) {
-    if (!record_.Below(*dt, uint64_t{1} << 62, &number)) return false;
-    time = static_cast<int64_t>(static_cast<uint64_t>(builder_.clock(device)) + number);
+    uint64_t passed = 0;
+    if (!record_.Below(*dt, uint64_t{1} << 62, &passed)) return false;
+    time = static_cast<int64_t>(static_cast<uint64_t>(builder_.clock(device)) + passed);
   }
-
-  const bool concerns_all = row.kind == EventKind::kEmptyCache || is_resetting ||
+  const bool concerns_all = row.kind == EventKind::kEmptyCache || IsReset(row.kind) ||
                             row.kind == EventKind::kSettings || row.kind == EventKind::kMark;
-  const bool repeat = concerns_all && !has_device && !uses_handle && declared_devices_ > 1;
+  const bool repeat =
+      concerns_all && record_.Find("d") == nullptr && !UsesHandle(row) && declared_devices_ > 1;
   for (int d = repeat ? 0 : device; d < (repeat ? declared_devices_ : device + 1); ++d) {
     if (time) {
       builder_.AddAt(d, event, *time);

@@ -57,13 +57,9 @@ bool FlatTables::FrameRecord() {
   if (i == nullptr) return Missing("i");
   if (!record_.Unsigned(*i, &number)) return false;
   if (number != frames_.size()) return record_.Fail(*i, StrCat(frames_.size()));
-  std::string_view file;
-  std::string_view name;
+  std::string_view file, name;
   uint64_t line = 0;
-  if (const JsonMember* member = record_.Find("file"); member && !record_.String(*member, &file))
-    return false;
-  if (const JsonMember* member = record_.Find("name"); member && !record_.String(*member, &name))
-    return false;
+  if (!record_.Optional("file", &file) || !record_.Optional("name", &name)) return false;
   if (const JsonMember* member = record_.Find("line")) {
     if (!record_.Below(*member, uint64_t{1} << 32, &line)) return false;
   }
@@ -96,10 +92,7 @@ bool FlatTables::StackRecord() {
 bool FlatTables::DeviceRecord() {
   int device = 0;
   bool has_final = false;
-  if (!Device(&device)) return false;
-  if (const JsonMember* member = record_.Find("final");
-      member && !record_.Bool(*member, &has_final))
-    return false;
+  if (!Device(&device) || !record_.Optional("final", &has_final)) return false;
   DeviceTrace& trace = builder_.Device(device);
   trace.has_final_state = trace.has_final_state || has_final;
   return true;
@@ -118,16 +111,9 @@ bool FlatTables::SegmentRecord() {
   segment.address = Address(number);
   if (!record_.Unsigned(*size, &number)) return false;
   segment.total_size = Bytes(number);
-  if (const JsonMember* stream = record_.Find("s")) {
-    if (!record_.Unsigned(*stream, &number)) return false;
-    segment.stream = StreamHandle(number);
-  }
-  if (const JsonMember* pool = record_.Find("p"); pool && !record_.Pool(*pool, &segment.pool_id))
-    return false;
-  if (const JsonMember* m = record_.Find("large"); m && !record_.Bool(*m, &segment.is_large))
-    return false;
-  if (const JsonMember* m = record_.Find("expandable");
-      m && !record_.Bool(*m, &segment.is_expandable)) {
+  if (!record_.Optional("s", &segment.stream) || !record_.Optional("p", &segment.pool_id) ||
+      !record_.Optional("large", &segment.is_large) ||
+      !record_.Optional("expandable", &segment.is_expandable)) {
     return false;
   }
   if (const JsonMember* m = record_.Find("st"); m && !DefinedStack(*m, &segment.stack))
@@ -148,13 +134,9 @@ bool FlatTables::BlockRecord() {
   if (size == nullptr) return Missing("b");
   if (!record_.Unsigned(*size, &number)) return false;
   block.size = Bytes(number);
-  if (const JsonMember* address = record_.Find("addr")) {
-    if (!record_.Unsigned(*address, &number)) return false;
-    block.address = Address(number);
-  }
-  if (const JsonMember* requested = record_.Find("req")) {
-    if (!record_.Unsigned(*requested, &number)) return false;
-    block.requested_size = Bytes(number);
+  if (!record_.Optional("addr", &block.address) ||
+      !record_.Optional("req", &block.requested_size)) {
+    return false;
   }
   if (const JsonMember* state = record_.Find("state")) {
     std::string_view name;
@@ -175,25 +157,17 @@ bool FlatTables::BlockRecord() {
 bool FlatTables::AnnotationRecord() {
   Trace& trace = builder_.trace();
   Annotation annotation;
-  std::string_view text;
+  std::string_view name, stage;
   int64_t number = 0;
-  if (const JsonMember* name = record_.Find("n")) {
-    if (!record_.String(*name, &text)) return false;
-    annotation.name = trace.strings.Intern(text);
-  }
-  if (const JsonMember* stage = record_.Find("stage")) {
-    if (!record_.String(*stage, &text)) return false;
-    annotation.stage = trace.strings.Intern(text);
-  }
+  if (!record_.Optional("n", &name) || !record_.Optional("stage", &stage)) return false;
+  annotation.name = trace.strings.Intern(name);
+  annotation.stage = trace.strings.Intern(stage);
   if (const JsonMember* device = record_.Find("d")) {
     if (!record_.Signed(*device, &number)) return false;
     annotation.device = static_cast<int>(number);
     if (annotation.device != number) return record_.Fail(*device, "a 32-bit integer");
   }
-  if (const JsonMember* time = record_.Find("ts");
-      time && !record_.Signed(*time, &annotation.time_us)) {
-    return false;
-  }
+  if (!record_.Optional("ts", &annotation.time_us)) return false;
   trace.annotations.push_back(annotation);
   return true;
 }
@@ -201,7 +175,6 @@ bool FlatTables::AnnotationRecord() {
 bool FlatTables::NoteRecord() {
   MemoryNote note;
   int device = 0;
-  uint64_t number = 0;
   std::string_view text;
   if (!Device(&device)) return false;
   const JsonMember* what = record_.Find("what");
@@ -218,14 +191,9 @@ bool FlatTables::NoteRecord() {
     return record_.Fail(
         *event, StrCat("notes in the order of events: ", trace.notes.back().event, " or more"));
   }
-  if (const JsonMember* name = record_.Find("n")) {
-    if (!record_.String(*name, &text)) return false;
-    note.name = builder_.trace().strings.Intern(text);
-  }
-  if (const JsonMember* address = record_.Find("addr")) {
-    if (!record_.Unsigned(*address, &number)) return false;
-    note.address = Address(number);
-  }
+  std::string_view name;
+  if (!record_.Optional("n", &name) || !record_.Optional("addr", &note.address)) return false;
+  note.name = builder_.trace().strings.Intern(name);
   trace.notes.push_back(note);
   return true;
 }

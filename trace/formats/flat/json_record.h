@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -54,10 +56,38 @@ class JsonRecord {
   bool Pairs(const JsonMember& member, std::vector<std::pair<uint64_t, uint64_t>>* pairs);
   bool Pool(const JsonMember& member, PoolId* pool);  // [a,b]
 
+  // Reads a member if there is one; otherwise `value` keeps what it is.
+  template <typename T>
+  bool Optional(std::string_view key, T* value) {
+    const JsonMember* member = Find(key);
+    return member == nullptr || Value(*member, value);
+  }
+
   // Counts members that were not read; a duplicate key is an error.
   bool Finish(Diagnostics* diagnostics);
 
  private:
+  bool Value(const JsonMember& member, int64_t* value) { return Signed(member, value); }
+  bool Value(const JsonMember& member, std::string_view* value) { return String(member, value); }
+  bool Value(const JsonMember& member, bool* value) { return Bool(member, value); }
+  bool Value(const JsonMember& member, double* value) { return Double(member, value); }
+  bool Value(const JsonMember& member, PoolId* value) { return Pool(member, value); }
+  template <typename T>
+  bool Value(const JsonMember& member, std::optional<T>* value) {
+    return Value(member, &value->emplace());
+  }
+  // Reads a string that is kept, or Bytes and others of trace/value/units.h.
+  template <typename T>
+  bool Value(const JsonMember& member, T* value) {
+    std::conditional_t<std::is_same_v<T, std::string>, std::string_view, uint64_t> read = {};
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (!String(member, &read)) return false;
+    } else {
+      if (!Unsigned(member, &read)) return false;
+    }
+    *value = T(read);
+    return true;
+  }
   std::string_view Hold(std::string text);
 
   std::string_view line_;
