@@ -454,6 +454,44 @@ void AddServerParts(const Facts& facts, Judgement* judgement) {
   }
 }
 
+// Judges a server that ran out while it worked or prepared to.
+void JudgeServerWork(const Facts& facts, const Sums& sums, Judgement* judgement) {
+  const std::string_view name = facts.form->name;
+  const auto& capacity = facts[Quantity::kCapacity];
+  const auto& utilization = facts[Number::kUtilization];
+  const auto& tried = facts[Quantity::kTried];
+  const std::string_view when =
+      name.find("sampler") != std::string_view::npos   ? " while it warmed up its sampler"
+      : name.find("graphs") != std::string_view::npos  ? " while it captured CUDA graphs"
+      : name.find("prefill") != std::string_view::npos ? " in a prefill"
+      : name.find("decode") != std::string_view::npos  ? " while decoding"
+      : facts[FrameHint::kLoading]                     ? " while it loaded the weights"
+                                                       : "";
+  std::string short_by;
+  if (tried.has_value() && sums.obtainable.has_value()) {
+    const Amount missing = *tried - *sums.obtainable;
+    if (missing.bytes > 0) {
+      short_by = StrCat(": ", Size(*tried), " was requested, ", FormatSize(missing.bytes),
+                        " more than there was");
+    }
+    if (utilization.has_value() && capacity.has_value() && capacity->bytes > 0) {
+      // This is what was missing, and a hundredth to spare.
+      const double lower = *utilization -
+                           static_cast<double>(std::max<int64_t>(missing.bytes, 0)) /
+                               static_cast<double>(capacity->bytes) -
+                           0.01;
+      if (lower > 0) {
+        judgement->utilization = static_cast<double>(FloorToHundredth(lower)) / 100;
+      }
+    }
+  }
+  Say(Explanation::serving,
+      StrCat("the server's own share of ", CardName(facts), " left too little for its work", when,
+             short_by),
+      judgement);
+  AddSums(facts, sums, judgement);
+}
+
 void JudgeServing(const Facts& facts, const Sums& sums, Judgement* judgement) {
   const auto& capacity = facts[Quantity::kCapacity];
   const auto& free = facts[Quantity::kFree];
@@ -461,7 +499,6 @@ void JudgeServing(const Facts& facts, const Sums& sums, Judgement* judgement) {
   const auto& utilization = facts[Number::kUtilization];
   const auto& length = facts[Number::kMaxLength];
   const auto& tokens = facts[Number::kCacheTokens];
-  const auto& tried = facts[Quantity::kTried];
   const bool is_sglang = facts.form->name.starts_with("SGLang") ||
                          (facts[Circumstance::kSglang] && !facts[Circumstance::kVllm]);
   const std::string_view setting = is_sglang ? "mem-fraction-static" : "gpu-memory-utilization";
@@ -525,36 +562,7 @@ void JudgeServing(const Facts& facts, const Sums& sums, Judgement* judgement) {
     Say(Explanation::serving, "the weights leave nothing of mem-fraction-static for the KV cache",
         judgement);
   } else {
-    const std::string_view when =
-        name.find("sampler") != std::string_view::npos   ? " while it warmed up its sampler"
-        : name.find("graphs") != std::string_view::npos  ? " while it captured CUDA graphs"
-        : name.find("prefill") != std::string_view::npos ? " in a prefill"
-        : name.find("decode") != std::string_view::npos  ? " while decoding"
-        : facts[FrameHint::kLoading]                     ? " while it loaded the weights"
-                                                         : "";
-    std::string short_by;
-    if (tried.has_value() && sums.obtainable.has_value()) {
-      const Amount missing = *tried - *sums.obtainable;
-      if (missing.bytes > 0) {
-        short_by = StrCat(": ", Size(*tried), " was requested, ", FormatSize(missing.bytes),
-                          " more than there was");
-      }
-      if (utilization.has_value() && capacity.has_value() && capacity->bytes > 0) {
-        // This is what was missing, and a hundredth to spare.
-        const double lower = *utilization -
-                             static_cast<double>(std::max<int64_t>(missing.bytes, 0)) /
-                                 static_cast<double>(capacity->bytes) -
-                             0.01;
-        if (lower > 0) {
-          judgement->utilization = static_cast<double>(FloorToHundredth(lower)) / 100;
-        }
-      }
-    }
-    Say(Explanation::serving,
-        StrCat("the server's own share of ", CardName(facts), " left too little for its work", when,
-               short_by),
-        judgement);
-    AddSums(facts, sums, judgement);
+    JudgeServerWork(facts, sums, judgement);
   }
   AddServerParts(facts, judgement);
 }

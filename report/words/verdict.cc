@@ -87,16 +87,59 @@ std::string VerdictFault(const proto::DeviceReport& device) {
   return StrCat("out of memory: ", VerdictPhrase(device.oom().verdict()));
 }
 
-std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
-  std::vector<std::string> faults;
+namespace {
+
+void AddReplayFaults(const proto::DeviceReport& device, std::vector<std::string>* faults) {
   if (device.fidelity().has_first_divergence()) {
-    faults.push_back(StrCat("the replay differs from the recording from event ",
-                            FormatCount(device.fidelity().first_divergence().index()), " on"));
+    faults->push_back(StrCat("the replay differs from the recording from event ",
+                             FormatCount(device.fidelity().first_divergence().index()), " on"));
   } else if (device.final_blocks().matched() < device.final_blocks().compared()) {
     const int64_t wrong = device.final_blocks().compared() - device.final_blocks().matched();
-    faults.push_back(StrCat(FormatCount(wrong, "block"), " of the final state ",
-                            wrong == 1 ? "differs" : "differ", " from the recording"));
+    faults->push_back(StrCat(FormatCount(wrong, "block"), " of the final state ",
+                             wrong == 1 ? "differs" : "differ", " from the recording"));
   }
+}
+
+// Whether it fits into what was asked.
+void AddCapacityFaults(const proto::DeviceReport& device, std::vector<std::string>* faults) {
+  const proto::Advice& advice = device.advice();
+  const bool may_survive = AsksAdvice(device) ? MaySurvive(advice) : Survives(device);
+  if (AsksAdvice(device) && !AdviceFits(advice) && !may_survive) {
+    faults->push_back("none of the changes tried makes it fit");
+  } else if (device.is_capacity_given() && IsLowerBound(device.unseen()) && may_survive) {
+    faults->emplace_back(
+        "the figures are lower bounds: the whole run may need more than the device has");
+  } else if (device.mode() == proto::Mode::oom && device.oom().verdict() == proto::Verdict::none &&
+             device.has_unseen() && !device.unseen().has_events() && !device.is_capacity_given()) {
+    faults->push_back(device.oom().sentence());
+  }
+}
+
+// What a real device, the requests and the file say.
+void AddInputFaults(const proto::DeviceReport& device, std::vector<std::string>* faults) {
+  for (const proto::GpuFault& fault : device.gpu().faults()) {
+    faults->push_back(fault.repetition() == 0
+                          ? fault.sentence()
+                          : StrCat("repetition ", fault.repetition() + 1, ": ", fault.sentence()));
+  }
+  if (device.failures_size() > 0) {
+    faults->push_back(StrCat(FormatCount(device.failures_size(), "request"),
+                             device.failures_size() == 1 ? " raises" : " raise", " an exception"));
+  }
+  for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
+    if (diagnostic.severity() == proto::Diagnostic::error) {
+      faults->push_back(StrCat("the file contradicts itself ",
+                               FormatCount(diagnostic.count(), "time"), ": ",
+                               diagnostic.sentence()));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
+  std::vector<std::string> faults;
+  AddReplayFaults(device, &faults);
   if (device.mode() == proto::Mode::what_if && !AsksAdvice(device) &&
       device.ooms() > device.recorded().ooms()) {
     faults.push_back(StrCat(
@@ -111,36 +154,11 @@ std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
   if (device.mode() == proto::Mode::sweep && device.sweep().rows().empty()) {
     faults.emplace_back("no events were recorded, so no setting can be tried");
   }
-  const proto::Advice& advice = device.advice();
-  const bool may_survive = AsksAdvice(device) ? MaySurvive(advice) : Survives(device);
-  if (AsksAdvice(device) && !AdviceFits(advice) && !may_survive) {
-    faults.push_back("none of the changes tried makes it fit");
-  } else if (device.is_capacity_given() && IsLowerBound(device.unseen()) && may_survive) {
-    faults.emplace_back(
-        "the figures are lower bounds: the whole run may need more than the device has");
-  } else if (device.mode() == proto::Mode::oom && device.oom().verdict() == proto::Verdict::none &&
-             device.has_unseen() && !device.unseen().has_events() && !device.is_capacity_given()) {
-    faults.push_back(device.oom().sentence());
-  }
+  AddCapacityFaults(device, &faults);
   if (std::string wrong = ImpossibleFigures(device); !wrong.empty()) {
     faults.push_back(std::move(wrong));
   }
-  for (const proto::GpuFault& fault : device.gpu().faults()) {
-    faults.push_back(fault.repetition() == 0
-                         ? fault.sentence()
-                         : StrCat("repetition ", fault.repetition() + 1, ": ", fault.sentence()));
-  }
-  if (device.failures_size() > 0) {
-    faults.push_back(StrCat(FormatCount(device.failures_size(), "request"),
-                            device.failures_size() == 1 ? " raises" : " raise", " an exception"));
-  }
-  for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
-    if (diagnostic.severity() == proto::Diagnostic::error) {
-      faults.push_back(StrCat("the file contradicts itself ",
-                              FormatCount(diagnostic.count(), "time"), ": ",
-                              diagnostic.sentence()));
-    }
-  }
+  AddInputFaults(device, &faults);
   return faults;
 }
 

@@ -538,94 +538,79 @@ class MeaningFinder {
   void SettleOne(AllocationId id, const Life& life, size_t span) {
     const StackRole& role = roles_[life.stack];
     const PhaseSpan& phase = found_.phases[span];
-    if (role.is_workspace ||
-        (IsBlasWorkspace(life.size) && life.end == kNever &&
-         (role.is_linear || role.phase == StackPhase::kEmpty ||
-          role.phase == StackPhase::kForward || role.phase == StackPhase::kInference))) {
-      Say(id, Category::kWorkspace, role.is_workspace ? Evidence::kStack : Evidence::kSize);
-      return;
-    }
-    if (role.is_communication && role.phase != StackPhase::kLoad) {
-      Say(id, Category::kCommunication, Evidence::kStack);
-      return;
-    }
-    if (role.is_cache && role.caller == 0) {  // a server frees it when it ends
-      Say(id, Category::kCache, Evidence::kStack);
-      return;
-    }
     const bool outlives = life.end >= phase.end;
-    if (role.is_state && outlives) {
+    if (role.is_workspace || IsLastingWorkspace(role, life)) {
+      Say(id, Category::kWorkspace, role.is_workspace ? Evidence::kStack : Evidence::kSize);
+    } else if (role.is_communication && role.phase != StackPhase::kLoad) {
+      Say(id, Category::kCommunication, Evidence::kStack);
+    } else if (role.is_cache && role.caller == 0) {  // a server frees it when it ends
+      Say(id, Category::kCache, Evidence::kStack);
+    } else if (role.is_state && outlives) {
       Say(id, Category::kOptimizerState, Evidence::kStack);
-      return;
+    } else if (phase.phase == Phase::kForward) {
+      SettleForward(id, life, span);
+    } else if (phase.phase == Phase::kBackward) {
+      SettleBackward(id, life, span);
+    } else if (role.is_cache && phase.phase != Phase::kOptimizer &&
+               (outlives || phase.phase == Phase::kEvaluation)) {
+      Say(id, Category::kCache, Evidence::kStack);
+    } else if (!outlives) {
+      Say(id, Category::kTemporary, Evidence::kLifetime);
+    } else if (phase.phase == Phase::kEvaluation && MayBeCopy(id, life)) {
+      Say(id, Category::kCopy, Evidence::kSize);
+    } else if (role.phase == StackPhase::kLoad &&
+               (phase.phase == Phase::kLoad || phase.phase == Phase::kOther)) {
+      Say(id, Category::kParameter, Evidence::kStack);
+    } else if (phase.phase == Phase::kOther && IsInputOf(role, life, span)) {
+      Say(id, Category::kInput, Evidence::kLifetime);
     }
-    switch (phase.phase) {
-      case Phase::kForward: {
-        const size_t backward = NextBackward(span);
-        const bool is_kept = backward < found_.phases.size()
-                                 ? life.end >= found_.phases[backward].begin
-                                 : Stays(life);
-        if (role.is_loss) SayWhatALossReads(id, life);
-        if (role.is_cache && is_kept) {
-          Say(id, Category::kCache, Evidence::kStack);
-        } else if (role.is_loss && is_kept) {
-          Say(id, Category::kLogits, Evidence::kStack);
-        } else if (is_kept && MayBeCopy(id, life)) {
-          Say(id, Category::kCopy, Evidence::kSize);
-        } else if (is_kept && role.phase == StackPhase::kNone && !found_.is_noted) {
-          Say(id, Category::kUnknown, Evidence::kNone);
-        } else {
-          Say(id, is_kept ? Category::kActivation : Category::kTemporary, Evidence::kLifetime);
-        }
-        return;
-      }
-      case Phase::kBackward:
-        if (!outlives) {
-          Say(id,
-              role.is_recomputed || is_in_module(id) ? Category::kActivation : Category::kTemporary,
-              Evidence::kLifetime);
-        } else if (!use_notes_ &&
-                   (parameter_sizes_.empty() || parameter_sizes_.contains(life.size.value()))) {
-          Say(id, Category::kGradient,
-              parameter_sizes_.empty() ? Evidence::kLifetime : Evidence::kSize);
-        } else if (life.end < NextPhaseEnd(span)) {
-          Say(id, Category::kTemporary, Evidence::kLifetime);
-        }
-        return;
-      case Phase::kOptimizer:
-        if (!outlives) Say(id, Category::kTemporary, Evidence::kLifetime);
-        return;
-      case Phase::kEvaluation:
-        if (role.is_cache) {
-          Say(id, Category::kCache, Evidence::kStack);
-        } else if (outlives && MayBeCopy(id, life)) {
-          Say(id, Category::kCopy, Evidence::kSize);
-        } else if (!outlives) {
-          Say(id, Category::kTemporary, Evidence::kLifetime);
-        }
-        return;
-      case Phase::kLoad:
-        if (!outlives) {
-          Say(id, Category::kTemporary, Evidence::kLifetime);
-        } else if (role.is_cache) {
-          Say(id, Category::kCache, Evidence::kStack);
-        } else if (role.phase == StackPhase::kLoad) {
-          Say(id, Category::kParameter, Evidence::kStack);
-        }
-        return;
-      case Phase::kOther:
-        if (role.is_cache && outlives) {
-          Say(id, Category::kCache, Evidence::kStack);
-        } else if (role.phase == StackPhase::kLoad && outlives) {
-          Say(id, Category::kParameter, Evidence::kStack);
-        } else if (!outlives) {
-          Say(id, Category::kTemporary, Evidence::kLifetime);
-        } else if (role.phase == StackPhase::kNone && life.end != kNever &&
-                   span + 1 < found_.phases.size() &&
-                   (found_.phases[span + 1].phase == Phase::kForward ||
-                    found_.phases[span + 1].phase == Phase::kEvaluation)) {
-          Say(id, Category::kInput, Evidence::kLifetime);
-        }
-        return;
+  }
+
+  static bool IsLastingWorkspace(const StackRole& role, const Life& life) {
+    return IsBlasWorkspace(life.size) && life.end == kNever &&
+           (role.is_linear || role.phase == StackPhase::kEmpty ||
+            role.phase == StackPhase::kForward || role.phase == StackPhase::kInference);
+  }
+
+  // Whether it is made between two phases for the second, which computes.
+  bool IsInputOf(const StackRole& role, const Life& life, size_t span) const {
+    if (role.phase != StackPhase::kNone || life.end == kNever) return false;
+    if (span + 1 >= found_.phases.size()) return false;
+    const Phase next = found_.phases[span + 1].phase;
+    return next == Phase::kForward || next == Phase::kEvaluation;
+  }
+
+  void SettleForward(AllocationId id, const Life& life, size_t span) {
+    const StackRole& role = roles_[life.stack];
+    const size_t backward = NextBackward(span);
+    const bool is_kept =
+        backward < found_.phases.size() ? life.end >= found_.phases[backward].begin : Stays(life);
+    if (role.is_loss) SayWhatALossReads(id, life);
+    if (role.is_cache && is_kept) {
+      Say(id, Category::kCache, Evidence::kStack);
+    } else if (role.is_loss && is_kept) {
+      Say(id, Category::kLogits, Evidence::kStack);
+    } else if (is_kept && MayBeCopy(id, life)) {
+      Say(id, Category::kCopy, Evidence::kSize);
+    } else if (is_kept && role.phase == StackPhase::kNone && !found_.is_noted) {
+      Say(id, Category::kUnknown, Evidence::kNone);
+    } else {
+      Say(id, is_kept ? Category::kActivation : Category::kTemporary, Evidence::kLifetime);
+    }
+  }
+
+  void SettleBackward(AllocationId id, const Life& life, size_t span) {
+    if (life.end < found_.phases[span].end) {
+      Say(id,
+          roles_[life.stack].is_recomputed || is_in_module(id) ? Category::kActivation
+                                                               : Category::kTemporary,
+          Evidence::kLifetime);
+    } else if (!use_notes_ &&
+               (parameter_sizes_.empty() || parameter_sizes_.contains(life.size.value()))) {
+      Say(id, Category::kGradient,
+          parameter_sizes_.empty() ? Evidence::kLifetime : Evidence::kSize);
+    } else if (life.end < NextPhaseEnd(span)) {
+      Say(id, Category::kTemporary, Evidence::kLifetime);
     }
   }
 

@@ -1,6 +1,7 @@
 #include "sim/category/stack_roles.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -20,81 +21,86 @@ struct FrameRole {
   StackRole more;
 };
 
+bool HasOneOf(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(), [&](auto part) { return Has(text, part); });
+}
+
+bool IsOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// C++ frames have only a name.
+void AddRoleOfName(std::string_view name, FrameRole* role) {
+  // Functions of the same namespace record an op under gradients; only the engine runs backward.
+  if (HasOneOf(name, {"torch::autograd::Engine::", "torch::autograd::AccumulateGrad",
+                      "torch::autograd::generated::", "torch::autograd::Node::operator()"}) &&
+      HasOneOf(name, {"Engine::", "AccumulateGrad"})) {
+    role->phase = StackPhase::kBackward;
+  }
+  role->more.is_workspace = HasOneOf(name, {"getCurrentCUDABlasHandle", "getCUDABlasLtWorkspace",
+                                            "getWorkspace", "cudnn::Workspace"});
+  role->more.is_communication = HasOneOf(name, {"c10d::", "ProcessGroupNCCL"});
+}
+
 FrameRole RoleOf(std::string file, std::string_view name) {
   FrameRole role;
   std::replace(file.begin(), file.end(), '\\', '/');  // Windows
   role.is_python = file.ends_with(".py") || file.starts_with('<');
   role.is_torch = Has(file, "/torch/") || file.starts_with("torch/");
-  const auto in = [&](std::string_view path) { return role.is_torch && Has(file, path); };
-  // C++ frames have only a name.
-  if (Has(name, "torch::autograd::Engine::") || Has(name, "torch::autograd::AccumulateGrad") ||
-      Has(name, "torch::autograd::generated::") || Has(name, "torch::autograd::Node::operator()")) {
-    role.phase = StackPhase::kBackward;
-    // Functions of the same namespace record an op under gradients; only the engine runs backward.
-    if (!Has(name, "Engine::") && !Has(name, "AccumulateGrad")) role.phase = StackPhase::kNone;
-  }
-  if (Has(name, "getCurrentCUDABlasHandle") || Has(name, "getCUDABlasLtWorkspace") ||
-      Has(name, "getWorkspace") || Has(name, "cudnn::Workspace")) {
-    role.more.is_workspace = true;
-  }
-  if (Has(name, "c10d::") || Has(name, "ProcessGroupNCCL")) role.more.is_communication = true;
-  if (in("torch/optim/") || Has(file, "bitsandbytes/optim/") || in("torch/amp/grad_scaler") ||
-      in("torch/cuda/amp/grad_scaler") || in("torch/nn/utils/clip_grad")) {
+  const auto in = [&](std::initializer_list<std::string_view> paths) {
+    return role.is_torch && HasOneOf(file, paths);
+  };
+  AddRoleOfName(name, &role);
+  if (in({"torch/optim/", "torch/amp/grad_scaler", "torch/cuda/amp/grad_scaler",
+          "torch/nn/utils/clip_grad"}) ||
+      Has(file, "bitsandbytes/optim/")) {
     role.phase = StackPhase::kOptimizer;
-    role.more.is_state = name == "_init_group" || name == "init_state" || name == "_init_state" ||
-                         name == "get_state_buffer";
+    role.more.is_state =
+        IsOneOf(name, {"_init_group", "init_state", "_init_state", "get_state_buffer"});
     if (name == "zero_grad") role.phase = StackPhase::kNone;
-  } else if (in("torch/autograd/graph.py") || in("torch/autograd/__init__.py")) {
-    if (name == "backward" || name == "grad" || name == "_engine_run_backward" ||
-        name == "_make_grads") {
+  } else if (in({"torch/autograd/graph.py", "torch/autograd/__init__.py"})) {
+    if (IsOneOf(name, {"backward", "grad", "_engine_run_backward", "_make_grads"})) {
       role.phase = StackPhase::kBackward;
     }
-  } else if (in("torch/utils/checkpoint.py")) {
-    if (name == "backward" || name == "unpack_hook" || name == "recompute_fn" ||
-        name == "inner_unpack" || name == "unpack") {
+  } else if (in({"torch/utils/checkpoint.py"})) {
+    if (IsOneOf(name, {"backward", "unpack_hook", "recompute_fn", "inner_unpack", "unpack"})) {
       role.phase = StackPhase::kBackward;
       role.more.is_recomputed = true;
       role.starts_backward_thread = true;
     }
-  } else if (in("torch/autograd/function.py")) {
+  } else if (in({"torch/autograd/function.py"})) {
     role.starts_backward_thread = name == "apply";
-  } else if (in("torch/_tensor.py") && name == "backward") {
+  } else if (in({"torch/_tensor.py"}) && name == "backward") {
     role.phase = StackPhase::kBackward;
-  } else if (in("torch/nn/modules/module.py")) {
-    if (name == "_call_impl" || name == "_wrapped_call_impl") {
+  } else if (in({"torch/nn/modules/module.py"})) {
+    if (IsOneOf(name, {"_call_impl", "_wrapped_call_impl"})) {
       role.phase = StackPhase::kForward;
       role.is_module_call = true;
-    } else if (name == "_apply" || name == "to" || name == "cuda" || name == "convert" ||
-               name == "load_state_dict" || name == "_load_from_state_dict" || name == "half" ||
-               name == "bfloat16" || name == "to_empty") {
+    } else if (IsOneOf(name, {"_apply", "to", "cuda", "convert", "load_state_dict",
+                              "_load_from_state_dict", "half", "bfloat16", "to_empty"})) {
       role.phase = StackPhase::kLoad;
     }
-  } else if ((in("torch/nn/modules/") && (name == "__init__" || name == "reset_parameters")) ||
-             name == "from_pretrained" || name == "_load_state_dict_into_meta_model" ||
-             name == "set_module_tensor_to_device" || name == "_load_parameter_into_model" ||
-             name == "load_state_dict" ||
-             (Has(file, "safetensors") && (name == "load_file" || name == "get_tensor"))) {
+  } else if ((in({"torch/nn/modules/"}) && IsOneOf(name, {"__init__", "reset_parameters"})) ||
+             IsOneOf(name, {"from_pretrained", "_load_state_dict_into_meta_model",
+                            "set_module_tensor_to_device", "_load_parameter_into_model",
+                            "load_state_dict"}) ||
+             (Has(file, "safetensors") && IsOneOf(name, {"load_file", "get_tensor"}))) {
     role.phase = StackPhase::kLoad;
-  } else if (in("torch/utils/_contextlib.py") && name == "decorate_context") {
+  } else if (in({"torch/utils/_contextlib.py"}) && name == "decorate_context") {
     role.is_no_grad = true;
-  } else if (in("torch/distributed/")) {
+  } else if (in({"torch/distributed/"})) {
     role.more.is_communication = true;
-  } else if (in("torch/nn/functional.py") || in("torch/nn/modules/loss.py") ||
-             Has(file, "loss_utils") || Has(file, "cross_entropy")) {
-    role.more.is_loss = Has(name, "cross_entropy") || Has(name, "nll_loss") ||
-                        Has(name, "log_softmax") || Has(name, "mse_loss") ||
-                        in("torch/nn/modules/loss.py") || Has(file, "loss_utils") ||
-                        Has(file, "cross_entropy");
+  } else {
+    role.more.is_loss = in({"torch/nn/modules/loss.py"}) ||
+                        HasOneOf(file, {"loss_utils", "cross_entropy"}) ||
+                        (in({"torch/nn/functional.py"}) &&
+                         HasOneOf(name, {"cross_entropy", "nll_loss", "log_softmax", "mse_loss"}));
   }
-  if (in("torch/nn/modules/linear.py") || in("torch/nn/modules/conv.py") ||
-      (in("torch/nn/functional.py") &&
-       (name == "linear" || name == "multi_head_attention_forward"))) {
-    role.more.is_linear = true;
-  }
-  if (Has(file, "cache_utils.py") || Has(file, "kv_cache") || Has(name, "allocate_kv_cache") ||
-      Has(file, "mem_cache/memory_pool")) {
-    role.more.is_cache = true;
-  }
+  role.more.is_linear =
+      in({"torch/nn/modules/linear.py", "torch/nn/modules/conv.py"}) ||
+      (in({"torch/nn/functional.py"}) && IsOneOf(name, {"linear", "multi_head_attention_forward"}));
+  role.more.is_cache = HasOneOf(file, {"cache_utils.py", "kv_cache", "mem_cache/memory_pool"}) ||
+                       Has(name, "allocate_kv_cache");
   return role;
 }
 

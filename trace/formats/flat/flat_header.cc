@@ -46,6 +46,57 @@ bool ReadSettings(const JsonMember& member, JsonRecord& record, Trace& trace) {
   return true;
 }
 
+// Reads the streams and pools.
+bool ReadTables(JsonRecord& record, TraceBuilder& builder) {
+  uint64_t number = 0;
+  const JsonMember* table = record.Find("stream_table");
+  if (const JsonMember* streams = record.Find("streams")) {
+    if (!record.Below(*streams, kMaxDeclaredStreams + 1, &number)) return false;
+    for (uint64_t i = 0; table == nullptr && i < number; ++i) {
+      builder.StreamNumber(StreamHandle(i));
+    }
+  }
+  if (table != nullptr) {
+    std::vector<uint64_t> handles;
+    if (!record.Numbers(*table, &handles)) return false;
+    for (const uint64_t handle : handles) {
+      if (builder.StreamNumber(StreamHandle(handle)) == TraceBuilder::kNoStream) {
+        return record.Fail(*table, StrCat("at most ", TraceBuilder::kMaxStreams, " streams"));
+      }
+    }
+  }
+  if (const JsonMember* pools = record.Find("pool_table")) {
+    std::vector<std::pair<uint64_t, uint64_t>> pairs;
+    if (!record.Pairs(*pools, &pairs)) return false;
+    for (const auto& [first, second] : pairs) {
+      if (!builder.PoolIndex({first, second})) return record.Fail(*pools, "at most 65536 pools");
+    }
+  }
+  return true;
+}
+
+bool ReadLayout(JsonRecord& record, Trace& trace) {
+  if (const JsonMember* layout = record.Find("layout")) {
+    std::vector<JsonValue> names;
+    if (!record.Array(*layout, &names)) return false;
+    for (const JsonValue& name : names) {
+      bool known = false;
+      for (const LayoutField& field : kLayoutFields) {
+        if (name.type != Type::kString || name.raw != field.name) continue;
+        trace.layout.*field.field = true;
+        known = true;
+      }
+      if (!known) return record.Fail(name.raw, "a fact of the layout", JsonRecord::Describe(name));
+    }
+  }
+  uint64_t number = 0;
+  if (const JsonMember* protocol = record.Find("pickle_protocol")) {
+    if (!record.Below(*protocol, 256, &number)) return false;
+    trace.layout.pickle_protocol = static_cast<int>(number);
+  }
+  return true;
+}
+
 }  // namespace
 
 bool ReadFlatHeader(JsonRecord& record, TraceBuilder& builder, int* declared_devices) {
@@ -71,29 +122,7 @@ bool ReadFlatHeader(JsonRecord& record, TraceBuilder& builder, int* declared_dev
     if (!record.Below(*devices, kMaxDeclaredDevices + 1, &number)) return false;
     *declared_devices = static_cast<int>(std::max<uint64_t>(number, 1));
   }
-  const JsonMember* table = record.Find("stream_table");
-  if (const JsonMember* streams = record.Find("streams")) {
-    if (!record.Below(*streams, kMaxDeclaredStreams + 1, &number)) return false;
-    for (uint64_t i = 0; table == nullptr && i < number; ++i) {
-      builder.StreamNumber(StreamHandle(i));
-    }
-  }
-  if (table != nullptr) {
-    std::vector<uint64_t> handles;
-    if (!record.Numbers(*table, &handles)) return false;
-    for (const uint64_t handle : handles) {
-      if (builder.StreamNumber(StreamHandle(handle)) == TraceBuilder::kNoStream) {
-        return record.Fail(*table, StrCat("at most ", TraceBuilder::kMaxStreams, " streams"));
-      }
-    }
-  }
-  if (const JsonMember* pools = record.Find("pool_table")) {
-    std::vector<std::pair<uint64_t, uint64_t>> pairs;
-    if (!record.Pairs(*pools, &pairs)) return false;
-    for (const auto& [first, second] : pairs) {
-      if (!builder.PoolIndex({first, second})) return record.Fail(*pools, "at most 65536 pools");
-    }
-  }
+  if (!ReadTables(record, builder)) return false;
   if (!record.Optional("torch", &trace.torch_version) || !record.Optional("ended", &trace.ended) ||
       !record.Optional("total", &trace.total_memory) ||
       !record.Optional("fraction", &trace.memory_fraction)) {
@@ -113,23 +142,7 @@ bool ReadFlatHeader(JsonRecord& record, TraceBuilder& builder, int* declared_dev
       settings != nullptr && !ReadSettings(*settings, record, trace)) {
     return false;
   }
-  if (const JsonMember* layout = record.Find("layout")) {
-    std::vector<JsonValue> names;
-    if (!record.Array(*layout, &names)) return false;
-    for (const JsonValue& name : names) {
-      bool known = false;
-      for (const LayoutField& field : kLayoutFields) {
-        if (name.type != Type::kString || name.raw != field.name) continue;
-        trace.layout.*field.field = true;
-        known = true;
-      }
-      if (!known) return record.Fail(name.raw, "a fact of the layout", JsonRecord::Describe(name));
-    }
-  }
-  if (const JsonMember* protocol = record.Find("pickle_protocol")) {
-    if (!record.Below(*protocol, 256, &number)) return false;
-    trace.layout.pickle_protocol = static_cast<int>(number);
-  }
+  if (!ReadLayout(record, trace)) return false;
   // Members on the origin of the schedule are kept unchanged.
   for (const std::string_view key : {"config", "seed", "meta"}) {
     const JsonMember* member = record.Find(key);

@@ -16,6 +16,11 @@ namespace {
 
 using Type = JsonValue::Type;
 
+// Whether a schedule's record has this member even where its value is the default; null: an effect.
+bool Requires(const FlatRecord* record, char what) {
+  return record != nullptr && record->required.find(what) != std::string_view::npos;
+}
+
 class FlatJsonlWriter {
  public:
   FlatJsonlWriter(const Trace& trace, ByteSink& sink)
@@ -71,6 +76,10 @@ class FlatJsonlWriter {
   absl::Status ProgramHeader();
   void Settings(const RecordedSettings& settings);
   void WriteEvent(const DeviceTrace& device, size_t index);
+  // `record` is that of the event; null: an effect.
+  void WriteIdentity(const Event& event, const FlatRecord* record);
+  void WriteSizeOrCount(const Event& event, const FlatRecord* record);
+  void WriteText(const Event& event, const FlatRecord* record);
   void WriteSegment(int device, const SegmentInfo& segment);
   void WriteAnnotation(const Annotation& annotation);
   void WriteNote(int device, const MemoryNote& note);
@@ -286,11 +295,29 @@ void FlatJsonlWriter::WriteEvent(const DeviceTrace& device, size_t index) {
   } else {
     StrAppend(&out_, "{\"k\":\"fx\",\"a\":\"", EventKindName(event.kind), "\"");
   }
+  WriteIdentity(event, record);
+  WriteSizeOrCount(event, record);
+  if (event.block_size != Bytes()) StrAppend(&out_, ",\"bs\":", event.block_size.value());
+  const bool names_stream =
+      event.kind == EventKind::kFree ? names_free_stream_ : NamesStream(event);
+  if ((names_stream || event.stream != 0) && event.stream < trace_.streams.size()) {
+    StrAppend(&out_, ",\"s\":", trace_.streams[event.stream].value());
+  }
+  DeviceMember(device.device);
+  if (event.pool != 0 || Requires(record, 'p')) PoolMember(trace_.pools[event.pool]);
+  WriteText(event, record);
+  if (label != nullptr) {
+    out_.append(*label);
+  } else if (!HasText(event.kind)) {
+    StackMember(event.text_or_stack);
+  }
+  if (!device.time_us.empty()) StrAppend(&out_, ",\"ts\":", device.time_us[index]);
+  out_.append("}\n");
+}
+
+void FlatJsonlWriter::WriteIdentity(const Event& event, const FlatRecord* record) {
   const std::string_view handle = record == nullptr ? "id" : record->handle;
-  const auto requires_member = [&](char what) {
-    return record != nullptr && record->required.find(what) != std::string_view::npos;
-  };
-  const bool has_address = !event.address.is_null() || requires_member('i');
+  const bool has_address = !event.address.is_null() || Requires(record, 'i');
   if (trace_.is_program || handle == "ev") {
     if (has_address) StrAppend(&out_, ",\"", handle, "\":", event.address.value());
     if (event.id != kNoAllocation) {
@@ -300,30 +327,28 @@ void FlatJsonlWriter::WriteEvent(const DeviceTrace& device, size_t index) {
     if (event.id != kNoAllocation) StrAppend(&out_, ",\"id\":", event.id);
     if (has_address) StrAppend(&out_, ",\"addr\":", event.address.value());
   }
+}
+
+void FlatJsonlWriter::WriteSizeOrCount(const Event& event, const FlatRecord* record) {
   if (event.kind == EventKind::kFailNext) {
     StrAppend(&out_, ",\"n\":", event.fail_count());
   } else if (event.kind == EventKind::kPoolCreate && record != nullptr) {
     if ((event.pool_flags() & kPoolUseOnOom) != 0) StrAppend(&out_, ",\"oom\":1");
     if ((event.pool_flags() & kPoolNoSplit) != 0) StrAppend(&out_, ",\"nosplit\":1");
   } else if (event.kind != EventKind::kMark || record == nullptr) {
-    if (event.size != Bytes() || requires_member('b')) {
+    if (event.size != Bytes() || Requires(record, 'b')) {
       StrAppend(&out_, ",\"b\":", event.size.value());
     }
   }
-  if (event.block_size != Bytes()) StrAppend(&out_, ",\"bs\":", event.block_size.value());
-  const bool names_stream =
-      event.kind == EventKind::kFree ? names_free_stream_ : NamesStream(event);
-  if ((names_stream || event.stream != 0) && event.stream < trace_.streams.size()) {
-    StrAppend(&out_, ",\"s\":", trace_.streams[event.stream].value());
-  }
-  DeviceMember(device.device);
-  if (event.pool != 0 || requires_member('p')) PoolMember(trace_.pools[event.pool]);
+}
+
+void FlatJsonlWriter::WriteText(const Event& event, const FlatRecord* record) {
   if (HasText(event.kind)) {
     const std::string_view text = trace_.strings[event.text_or_stack];
     const std::string_view key = record == nullptr ? "n" : record->text;
     if (event.kind == EventKind::kFraction && IsJsonNumber(text)) {
       StrAppend(&out_, ",\"", key, "\":", text);
-    } else if (event.text_or_stack != kNoText || requires_member('t')) {
+    } else if (event.text_or_stack != kNoText || Requires(record, 't')) {
       Text(key, text);
     }
   } else if (event.kind == EventKind::kResetPeak) {
@@ -331,13 +356,6 @@ void FlatJsonlWriter::WriteEvent(const DeviceTrace& device, size_t index) {
   } else if (event.kind == EventKind::kResetAccumulated) {
     StrAppend(&out_, ",\"n\":\"reset_accumulated\"");
   }
-  if (label != nullptr) {
-    out_.append(*label);
-  } else if (!HasText(event.kind)) {
-    StackMember(event.text_or_stack);
-  }
-  if (!device.time_us.empty()) StrAppend(&out_, ",\"ts\":", device.time_us[index]);
-  out_.append("}\n");
 }
 
 void FlatJsonlWriter::WriteSegment(int device, const SegmentInfo& segment) {
