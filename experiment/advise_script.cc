@@ -34,6 +34,7 @@ constexpr char kCache[] = "kv_cache";             // a remedy whose argument is 
 constexpr char kRoofline[] = "roofline";          // among the remedies, but it changes nothing
 constexpr int kMaxTimed = 8;                      // rows
 constexpr int kMaxConfirmed = 3;                  // rows
+constexpr double kDearest = 2.4;                  // of what neither transfers nor changes results
 constexpr double kWorthSaying = 0.02;             // of FLOPs and time
 constexpr int64_t kMinPinned = int64_t{1} << 20;  // less is not worth mentioning
 
@@ -42,9 +43,12 @@ struct Tried {
   std::vector<const proto::Proposal*> parts;
   proto::AdvisedRun run;
 
+  // Of "checkpoint" and "checkpoint:Block", too, only one is made.
   bool has_group(const std::string& group) const {
-    return std::any_of(parts.begin(), parts.end(),
-                       [&](const proto::Proposal* part) { return part->group() == group; });
+    return std::any_of(parts.begin(), parts.end(), [&](const proto::Proposal* part) {
+      return part->group() == group || part->group().starts_with(group + ":") ||
+             group.starts_with(part->group() + ":");
+    });
   }
   bool preserves() const {
     return std::all_of(parts.begin(), parts.end(),
@@ -78,6 +82,15 @@ absl::Status InterruptionIn(const std::vector<proto::AdvisedRun>& runs) {
   const bool found = std::any_of(runs.begin(), runs.end(),
                                  [](const proto::AdvisedRun& run) { return run.interrupted(); });
   return found ? absl::CancelledError("interrupted") : absl::OkStatus();
+}
+
+// Ranks a row by the time of a step, and of equal times by what its change is said to cost. What
+// changes results stays behind.
+void SetRankByTime(double as_is_seconds, proto::Advice::Row* row) {
+  if (!row->preserves() || as_is_seconds == 0 || row->step_seconds() == 0) return;
+  const double more = std::round(100 * (row->step_seconds() / as_is_seconds - 1)) / 100;
+  const double rank = std::clamp(1 + 5 * more, 0.0, kDearest);
+  row->set_cost_rank(rank + 0.001 * row->cost_rank());
 }
 
 // Returns whether a run got to a change: its files were read, or what it changes was used.
@@ -127,7 +140,10 @@ class ChangeSearch {
   absl::Status FindLargest();
   absl::Status FindLargestOf(proto::Advice::Row* row);
   bool Fits(int64_t smallest) const { return smallest > 0 && smallest <= advice_.goal_bytes(); }
-  bool HasFitting(bool preserving) const;
+  // Returns whether one of these remedies takes memory to the host and back.
+  bool Transfers(const Names& remedies) const;
+  // Returns whether something fits, and, if `transfers` is false, takes no memory to the host.
+  bool HasFitting(bool preserving, bool transfers) const;
 
   const AdviceQuestion& question_;
   ChangedRuns& runs_;
@@ -251,9 +267,17 @@ bool ChangeSearch::FitsWithin(const std::vector<const proto::Proposal*>& parts) 
   });
 }
 
-bool ChangeSearch::HasFitting(bool preserving) const {
+bool ChangeSearch::Transfers(const Names& remedies) const {
+  return std::any_of(proposals_.begin(), proposals_.end(), [&](const proto::Proposal& proposal) {
+    return proposal.transfers() &&
+           std::find(remedies.begin(), remedies.end(), proposal.name()) != remedies.end();
+  });
+}
+
+bool ChangeSearch::HasFitting(bool preserving, bool transfers) const {
   return std::any_of(tried_.begin(), tried_.end(), [&](const Tried& tried) {
-    return (!preserving || tried.preserves()) && Fits(SmallestOf(tried.run));
+    return (!preserving || tried.preserves()) && Fits(SmallestOf(tried.run)) &&
+           (transfers || !Transfers(tried.names()));
   });
 }
 
@@ -261,10 +285,11 @@ bool ChangeSearch::HasFitting(bool preserving) const {
 // up come first, the cheapest of them first, then the others by what they lack.
 absl::Status ChangeSearch::TryCombinations(size_t size, bool preserving) {
   const int64_t whole = SmallestOf(as_is_);
+  const bool is_better_sought = HasFitting(preserving, /*transfers=*/true);
   std::map<const proto::Proposal*, int64_t> saved;
   for (const Tried& tried : tried_) {
     if (tried.parts.size() != 1 || tried.parts[0]->named_only() ||
-        (preserving && !tried.preserves())) {
+        (preserving && !tried.preserves()) || (is_better_sought && tried.parts[0]->transfers())) {
       continue;
     }
     const int64_t less = std::max(whole - SmallestOf(tried.run),
@@ -296,6 +321,9 @@ absl::Status ChangeSearch::TryCombinations(size_t size, bool preserving) {
     for (const proto::Proposal* part : combination.parts) needs -= saved[part];
     combination.short_of = std::max<int64_t>(needs - advice_.goal_bytes(), 0);
   }
+  if (is_better_sought) {
+    std::erase_if(combinations, [](const Combination& each) { return each.short_of > 0; });
+  }
   std::stable_sort(combinations.begin(), combinations.end(), [](const auto& a, const auto& b) {
     return std::make_pair(a.short_of, a.cost) < std::make_pair(b.short_of, b.cost);
   });
@@ -308,7 +336,7 @@ absl::Status ChangeSearch::TryCombinations(size_t size, bool preserving) {
     if (!batch.empty() && (is_last || batch.size() >= std::min(runs_.at_once(), left))) {
       combinations_ += batch.size();
       RETURN_IF_ERROR(Try(std::exchange(batch, {})));
-      if (HasFitting(preserving)) return absl::OkStatus();
+      if (HasFitting(preserving, !is_better_sought)) return absl::OkStatus();
     }
     if (combinations_ >= question_.max_runs && !is_last) {
       advice_.add_notes(StrCat("Only ", combinations_,
@@ -493,6 +521,7 @@ absl::Status ChangeSearch::EstimateTimes() {
     const proto::Work& work = runs[run_of[i]].work();
     if (work.steps() == 0 || run_of[i] == 0) continue;
     row->set_step_seconds(of_step(work, work.seconds()));
+    if (!Transfers(PartsOf(*row).first)) SetRankByTime(advice_.as_is().step_seconds(), row);
     std::vector<std::string> costs;
     if (row->cost() != kNothing) costs.push_back(row->cost());
     const auto add = [&](double before, double after, const char* more, const char* less) {
@@ -506,6 +535,7 @@ absl::Status ChangeSearch::EstimateTimes() {
         "less time (an estimate)");
     row->set_cost(costs.empty() ? kNothing : absl::StrJoin(costs, "; "));
   }
+  RankRows(&advice_);
   return absl::OkStatus();
 }
 
@@ -601,20 +631,21 @@ absl::Status ChangeSearch::TryAll() {
   std::vector<std::vector<const proto::Proposal*>> singles;
   for (const proto::Proposal& proposal : proposals_) singles.push_back({&proposal});
   RETURN_IF_ERROR(Try(std::move(singles)));
-  if (!advice_.as_is().fits() && !Fits(SmallestOf(as_is_))) {
-    for (const bool preserving : {true, false}) {
-      for (size_t size = 2; size <= kLargestCombination && !HasFitting(preserving); ++size) {
-        if (combinations_ >= question_.max_runs) break;
-        RETURN_IF_ERROR(TryCombinations(size, preserving));
-      }
+  if (advice_.as_is().fits() || Fits(SmallestOf(as_is_))) return absl::OkStatus();
+  for (const bool preserving : {true, false}) {
+    for (size_t size = 2; size <= kLargestCombination; ++size) {
+      // What goes over PCIe is the last resort of what preserves results.
+      const bool is_done = HasFitting(preserving, /*transfers=*/!preserving);
+      if (is_done || combinations_ >= question_.max_runs) break;
+      RETURN_IF_ERROR(TryCombinations(size, preserving));
     }
   }
   return absl::OkStatus();
 }
 
 absl::Status ChangeSearch::LookCloser() {
-  RETURN_IF_ERROR(Confirm());
   RETURN_IF_ERROR(EstimateTimes());
+  RETURN_IF_ERROR(Confirm());
   return FindLargest();
 }
 

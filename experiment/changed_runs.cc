@@ -98,7 +98,7 @@ absl::StatusOr<ScriptRun> ChangedRuns::StudiedRunOf(const Remedies& remedies,
 
 std::vector<proto::AdvisedRun> ChangedRuns::RunOneRank(absl::Span<const ScriptRun> runs) {
   std::vector<proto::AdvisedRun> advised;
-  for (const auto& answer : runner_.Run(runs)) advised.push_back(AdvisedRunOf(answer));
+  for (const auto& answer : runner_.Run(runs, progress_)) advised.push_back(AdvisedRunOf(answer));
   return advised;
 }
 
@@ -170,7 +170,7 @@ absl::StatusOr<proto::ScriptRow> ChangedRuns::RunOnCard(const Remedies& remedies
   int group = 0;
   proto::ScriptRow worst;
   const auto run_all = [&](const std::vector<ScriptRun>& runs) -> absl::Status {
-    for (const auto& answer : runner_.Run(runs)) {
+    for (const auto& answer : runner_.Run(runs, progress_)) {
       if (!answer.ok()) return answer.status();
       proto::ScriptRow row = ScriptRowOf(answer->report);
       for (const proto::RecordedProcess& process : answer->report.processes()) {

@@ -117,7 +117,8 @@ absl::StatusOr<ScriptRunner::Answer> RecordedRuns::RunOne(const ScriptRun& run,
   return Answer{std::move(*report), false};
 }
 
-ScriptRunner::Answers RecordedRuns::RunAll(absl::Span<const ScriptRun> runs) {
+ScriptRunner::Answers RecordedRuns::RunAll(absl::Span<const ScriptRun> runs,
+                                           ProgressSink* progress) {
   Answers answers(runs.size(), absl::CancelledError("interrupted"));
   std::error_code error;
   const fs::path temporary = fs::temp_directory_path(error);
@@ -129,6 +130,10 @@ ScriptRunner::Answers RecordedRuns::RunAll(absl::Span<const ScriptRun> runs) {
     std::fill(answers.begin(), answers.end(), root.status());
     return answers;
   }
+  if (progress != nullptr) {
+    progress->SetDone(0);
+    progress->SetTotal(runs.size());
+  }
   ParallelFor(runs.size(), jobs_, [&](size_t i) {
     if (stop_.received()) return;
     const std::string folder = StrCat(root->path(), "/", i);
@@ -136,6 +141,7 @@ ScriptRunner::Answers RecordedRuns::RunAll(absl::Span<const ScriptRun> runs) {
     fs::create_directory(folder, ignored);
     answers[i] = RunOne(runs[i], folder);
     fs::remove_all(folder, ignored);  // its snapshots
+    if (progress != nullptr) progress->AddDone();
   });
   return answers;
 }

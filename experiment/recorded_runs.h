@@ -26,7 +26,7 @@ class RecordedRuns final : public ScriptRunner {
   int exit_status() const { return stop_.exit_status(); }  // of what stopped them
 
  private:
-  Answers RunAll(absl::Span<const ScriptRun> runs) override;
+  Answers RunAll(absl::Span<const ScriptRun> runs, ProgressSink* progress) override;
   absl::StatusOr<Answer> RunOne(const ScriptRun& run, const std::string& folder) const;
 
   size_t jobs_;

@@ -14,8 +14,8 @@ bool IsPlaceOfValue(const std::string& word) {
 
 }  // namespace
 
-ScriptRunner::Answers ScriptRunner::Run(absl::Span<const ScriptRun> runs) {
-  Answers answers = RunAll(runs);
+ScriptRunner::Answers ScriptRunner::Run(absl::Span<const ScriptRun> runs, ProgressSink* progress) {
+  Answers answers = RunAll(runs, progress);
   for (const absl::StatusOr<Answer>& answer : answers) {
     if (answer.ok()) ++(answer->cached ? from_cache_ : made_);
   }

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "proto/record.pb.h"
 #include "record/run_program.h"
+#include "sim/run/progress.h"
 
 namespace memreplay {
 
@@ -36,7 +37,8 @@ class ScriptRunner {
   // Returns one answer per run, in order. Errors: a run that cannot be started, that fails for
   // another reason than memory (which its output may give) or that used no GPU, or whose snapshots
   // cannot be studied; Cancelled, if a signal ended it.
-  Answers Run(absl::Span<const ScriptRun> runs);
+  // `progress`, which may be null, is shown how many have ended.
+  Answers Run(absl::Span<const ScriptRun> runs, ProgressSink* progress = nullptr);
   // Returns how many runs take as long as one.
   virtual size_t at_once() const = 0;
   // Returns the signal that ended the runs, "SIGINT"; "" if there was none.
@@ -52,7 +54,7 @@ class ScriptRunner {
   }
 
  private:
-  virtual Answers RunAll(absl::Span<const ScriptRun> runs) = 0;
+  virtual Answers RunAll(absl::Span<const ScriptRun> runs, ProgressSink* progress) = 0;
 
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   int made_ = 0;

@@ -169,7 +169,7 @@ absl::StatusOr<int> AdviseScriptCommand(const CommandLine& line) {
   if (options.most.has_value()) question.max_runs = static_cast<size_t>(*options.most);
   RecordedRuns runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
   absl::StatusOr<proto::Advice> advice = [&] {
-    Progress progress(StrCat("running ", script.program[0]));
+    Progress progress(StrCat("running ", script.program[0]), /*takes_long=*/true);
     return AdviseScript(question, &runner, &progress);
   }();
   if (!advice.ok() && absl::IsCancelled(advice.status())) {

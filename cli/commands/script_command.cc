@@ -162,7 +162,7 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
 
   RecordedRuns runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
   absl::StatusOr<proto::ScriptReport> report = [&] {
-    Progress progress(StrCat("running ", script.program[0]));
+    Progress progress(StrCat("running ", script.program[0]), /*takes_long=*/true);
     return TryValues(question, &runner, &progress);
   }();
   if (!report.ok() && absl::IsCancelled(report.status())) {

@@ -52,8 +52,9 @@ namespace {
 std::atomic<bool> progress_shown = false;  // several at once would overwrite each other
 }  // namespace
 
-Progress::Progress(std::string_view activity) : activity_(CleanText(activity)) {
-  if (isatty(STDERR_FILENO) == 1 && !progress_shown.exchange(true)) {
+Progress::Progress(std::string_view activity, bool takes_long) : activity_(CleanText(activity)) {
+  is_terminal_ = isatty(STDERR_FILENO) == 1;
+  if ((is_terminal_ || takes_long) && !progress_shown.exchange(true)) {
     shown_ = LaunchOn(2, [this] { Show(); });
   }
 }
@@ -79,7 +80,7 @@ void Progress::SetActivity(std::string_view activity) {
 
 void Progress::Say(std::string_view sentence) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (shown_.valid()) std::fputs("\r\x1b[K", stderr);
+  if (shown_.valid() && is_terminal_) std::fputs("\r\x1b[K", stderr);
   PrintError(sentence);
 }
 
@@ -89,9 +90,9 @@ void Progress::Show() {
   const auto begin = steady_clock::now();
   std::unique_lock<std::mutex> lock(mutex_);
   bool shown = false;
-  milliseconds wait(1000);
+  milliseconds wait(is_terminal_ ? 1000 : 60'000);
   while (!changed_.wait_for(lock, wait, [this] { return finished_; })) {
-    wait = milliseconds(200);
+    if (is_terminal_) wait = milliseconds(200);
     const double seconds = std::chrono::duration<double>(steady_clock::now() - begin).count();
     const size_t total = total_.load(std::memory_order_relaxed);
     const size_t done = done_.load(std::memory_order_relaxed);
@@ -106,8 +107,12 @@ void Progress::Show() {
             ? ""
             : absl::StrFormat(", %.0f s left", seconds * static_cast<double>(total - done) /
                                                    static_cast<double>(done));
-    const std::string line = ProgressLine(
-        activity_, absl::StrFormat(":%s %.1f s%s", percent, seconds, left), WidthOfTerminal(2));
+    const std::string so_far = absl::StrFormat(":%s %.1f s%s", percent, seconds, left);
+    if (!is_terminal_) {
+      PrintError(activity_ + so_far);
+      continue;
+    }
+    const std::string line = ProgressLine(activity_, so_far, WidthOfTerminal(2));
     std::fprintf(stderr, "\r\x1b[K%s", line.c_str());
     std::fflush(stderr);
     shown = true;

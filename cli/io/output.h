@@ -42,8 +42,9 @@ void PrintError(std::string_view message);
 // wiped at the end. A thread of its own writes it.
 class Progress final : public ProgressSink {
  public:
-  // `activity` is shown as "reading step.pickle", cleaned by CleanText().
-  explicit Progress(std::string_view activity);
+  // `activity` is shown as "reading step.pickle", cleaned by CleanText(). Where stderr is no
+  // terminal, nothing is shown, or, for what takes long, one line each minute.
+  explicit Progress(std::string_view activity, bool takes_long = false);
   ~Progress() override;
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -65,6 +66,7 @@ class Progress final : public ProgressSink {
   std::atomic<size_t> done_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
+  bool is_terminal_ = false;
   bool finished_ = false;
   std::string activity_;
   std::future<void> shown_;

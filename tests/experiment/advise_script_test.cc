@@ -168,6 +168,7 @@ TEST_F(AdviceSearch, TheCheapestThatFitsComesFirst) {
 TEST_F(AdviceSearch, WhatIsMadeTwiceAndWhatIsPinned) {
   Offer("checkpoint", 300, 1);
   Offer("pins", 300, 2);
+  as_is_.mutable_proposals(1)->set_transfers(true);
   Offer("small", 10, 1);
   as_is_.set_pinned(50 * kMiB);
   const proto::Advice advice = Advise(900);
@@ -259,6 +260,27 @@ TEST_F(AdviceSearch, PairsAndTriplesAreMinimal) {
   }
   const proto::Advice triple = Advise(680);  // 580: all three
   EXPECT_EQ(Remedies(triple.rows(0)), (Strings{"a", "b", "c"}));
+}
+
+TEST_F(AdviceSearch, WhatTakesLeastTimeComesFirst) {
+  Offer("checkpoint", 300, 0.5);
+  Offer("other", 300, 1);
+  const proto::Advice advice = Advise(900);
+  EXPECT_EQ(Remedies(advice.rows(0)), Strings{"other"});
+  EXPECT_EQ(Remedies(advice.rows(1)), Strings{"checkpoint"});
+}
+
+TEST_F(AdviceSearch, PairsAreTriedBeforeMemoryGoesOverPcie) {
+  expandable_saves_ = 0;
+  Offer("a", 100, 1, true, "checkpoint:A");
+  Offer("b", 150, 1.5, true, "checkpoint:B");
+  Offer("c", 10, 1);
+  Offer("offload", 400, 2.5, true, "checkpoint");
+  as_is_.mutable_proposals(3)->set_transfers(true);
+  const proto::Advice advice = Advise(850);  // 750: a and b, or offload
+  EXPECT_EQ(Remedies(advice.rows(0)), (Strings{"a", "b"}));
+  EXPECT_EQ(Remedies(advice.rows(1)), Strings{"offload"});
+  EXPECT_EQ(Remedies(Advise(750).rows(0)), Strings{"offload"});
 }
 
 TEST_F(AdviceSearch, OneOfAGroup) {

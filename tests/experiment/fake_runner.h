@@ -34,7 +34,7 @@ class FakeRunner final : public ScriptRunner {
   const std::vector<ScriptRun>& runs() const { return runs_; }
 
  private:
-  Answers RunAll(absl::Span<const ScriptRun> runs) override {
+  Answers RunAll(absl::Span<const ScriptRun> runs, ProgressSink*) override {
     Answers answers;
     for (const ScriptRun& run : runs) {
       runs_.push_back(run);

@@ -27,10 +27,11 @@ class Proposal:
 
     `edits` makes the change in the script's own files: a list of edits (edits.py), or a function that returns it or
     raises Unwritten. `arguments` makes it by words at the end of the command. Without both it is made from outside.
+    With `transfers`, memory goes to the host and back in each step.
     """
 
     def __init__(self, name, change, lines, cost, cost_rank, preserves=True, preserves_text="", place="", group="",
-                 named_only=False, edits=(), arguments=()):
+                 named_only=False, edits=(), arguments=(), transfers=False):
         self.name, self.change, self.lines, self.place = name, change, lines, place
         self.arguments, self.unwritten = list(arguments), ""
         try:
@@ -40,7 +41,7 @@ class Proposal:
         self.cost, self.cost_rank = cost, cost_rank
         self.preserves, self.preserves_text = preserves, preserves_text
         self.group = group or name.partition(":")[0]
-        self.named_only = named_only
+        self.named_only, self.transfers = named_only, transfers
 
     def plain(self):
         return {**vars(self), "lines": list(self.lines)}

@@ -11,7 +11,7 @@ def propose(seen):
         yield from optimizer.state_proposals(
             seen, NAME, "on the host", _WORDS,
             cost="the state goes over PCIe twice in each step and takes as much pinned memory of the host; parameters "
-                 "are updated one by one", cost_rank=2.6,
+                 "are updated one by one", cost_rank=2.6, transfers=True,
             preserves_text="the same update, parameter by parameter; a checkpoint that is loaded brings the state to "
                            "the GPU until the next step")
 

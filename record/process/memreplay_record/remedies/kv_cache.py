@@ -15,7 +15,8 @@ def propose(seen):
         return
     yield Proposal(
         NAME, "keys and values of generate() on the host", _lines(call, _ON_HOST),
-        cost="the cache goes over PCIe with each token", cost_rank=2.5, place=call.place, preserves_text="the same")
+        cost="the cache goes over PCIe with each token", cost_rank=2.5, transfers=True, place=call.place,
+        preserves_text="the same")
     yield Proposal(
         f"{NAME}:{_STATIC}", "keys and values of generate() in one place from the start", _lines(call, _STATIC),
         cost="Transformers then compiles the model, for minutes, and generates faster", cost_rank=2, place=call.place,

@@ -20,13 +20,14 @@ def propose(seen):
             f"{NAME}:{model.name}", f"saved tensors of {model.name} on the host",
             ["with torch.autograd.graph.save_on_cpu(pin_memory=True):", f"    {text}"],
             cost="what backward needs goes over PCIe twice and takes as much pinned memory of the host", cost_rank=2.5,
-            place=model.call.place, group="checkpoint", preserves_text="the same")
+            transfers=True, place=model.call.place, group="checkpoint", preserves_text="the same")
         yield Proposal(
             f"{NAME}:{model.name}:large", f"saved tensors of {model.name} of 1 MiB and more on the host",
             [*_LARGE.splitlines(), "",
              "with torch.autograd.graph.saved_tensors_hooks(to_host, to_gpu):", f"    {text}"],
             cost="what backward needs of it goes over PCIe twice and takes as much pinned memory of the host",
-            cost_rank=2.4, place=model.call.place, group="checkpoint", preserves_text="the same", named_only=True)
+            cost_rank=2.4, transfers=True, place=model.call.place, group="checkpoint", preserves_text="the same",
+            named_only=True)
 
 
 def apply(change, argument):
