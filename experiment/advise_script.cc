@@ -34,7 +34,6 @@ constexpr char kCache[] = "kv_cache";             // a remedy whose argument is 
 constexpr char kRoofline[] = "roofline";          // among the remedies, but it changes nothing
 constexpr int kMaxTimed = 8;                      // rows
 constexpr int kMaxConfirmed = 3;                  // rows
-constexpr double kDearest = 2.4;                  // of what neither transfers nor changes results
 constexpr double kWorthSaying = 0.02;             // of FLOPs and time
 constexpr int64_t kMinPinned = int64_t{1} << 20;  // less is not worth mentioning
 
@@ -84,13 +83,11 @@ absl::Status InterruptionIn(const std::vector<proto::AdvisedRun>& runs) {
   return found ? absl::CancelledError("interrupted") : absl::OkStatus();
 }
 
-// Ranks a row by the time of a step, and of equal times by what its change is said to cost. What
-// changes results stays behind.
+// Ranks a row by the time of a step, and of equal times by what its change is said to cost.
 void SetRankByTime(double as_is_seconds, proto::Advice::Row* row) {
-  if (!row->preserves() || as_is_seconds == 0 || row->step_seconds() == 0) return;
-  const double more = std::round(100 * (row->step_seconds() / as_is_seconds - 1)) / 100;
-  const double rank = std::clamp(1 + 5 * more, 0.0, kDearest);
-  row->set_cost_rank(rank + 0.001 * row->cost_rank());
+  if (as_is_seconds == 0 || row->step_seconds() == 0) return;
+  const double percent = std::round(100 * row->step_seconds() / as_is_seconds);
+  row->set_cost_rank(percent / 100 + 0.001 * row->cost_rank());
 }
 
 // Returns whether a run got to a change: its files were read, or what it changes was used.
@@ -403,6 +400,7 @@ proto::Advice::Row ChangeSearch::RowOf(const Tried& tried,
   row.set_change(absl::StrJoin(changes, " and "));
   row.set_cost(absl::StrJoin(costs, "; "));
   row.set_cost_rank(cost);
+  row.set_transfers(Transfers(tried.names()));
   row.set_preserves_text(absl::StrJoin(kept, "; "));
   row.set_place(absl::StrJoin(places, ", "));
   row.set_peak_reserved_bytes(fit.peak_reserved());
@@ -521,7 +519,7 @@ absl::Status ChangeSearch::EstimateTimes() {
     const proto::Work& work = runs[run_of[i]].work();
     if (work.steps() == 0 || run_of[i] == 0) continue;
     row->set_step_seconds(of_step(work, work.seconds()));
-    if (!Transfers(PartsOf(*row).first)) SetRankByTime(advice_.as_is().step_seconds(), row);
+    SetRankByTime(advice_.as_is().step_seconds(), row);
     std::vector<std::string> costs;
     if (row->cost() != kNothing) costs.push_back(row->cost());
     const auto add = [&](double before, double after, const char* more, const char* less) {

@@ -44,6 +44,8 @@ constexpr char kAdviseDescription[] =
     "that alters what is computed is marked. The first three that fit are confirmed on a\n"
     "simulated GPU of the given size.\n"
     "\n"
+    "--card may be given several times: --card rtx-3060 --card a100-sxm-40gb.\n"
+    "\n"
     "With --ranks N, changes that use N GPUs are tried as well: FSDP2, ZeRO, DDP, each rank with\n"
     "its part of the batch. Where the script is a job of several ranks, or becomes one, every\n"
     "rank is run, and the one that needs most counts; --rank K runs this one alone.\n"
@@ -68,6 +70,7 @@ constexpr char kAdviseDescription[] =
 
 struct AdviseFlags {
   AdviceQuestion question;
+  std::vector<std::string> cards;
   AdviseKey key;
   std::optional<int64_t> most;
   std::optional<int64_t> jobs;
@@ -114,8 +117,9 @@ absl::Status PrintPatch(const proto::Advice& advice, int64_t number) {
 FlagSet FlagsOf(AdviseFlags* options) {
   FlagSet flags("advise [script] --card NAME [--KEY=N] [--KEY=?] [flags] [--] PROGRAM [ARGUMENTS]",
                 kAdviseDescription);
-  flags.AddText("card", "NAME", &options->question.script.card,
-                "the GPU that the script should fit; record --card list prints those known");
+  flags.AddTexts("card", "NAME", &options->cards,
+                 "the GPU that the script should fit; record --card list prints those known;\n"
+                 "of several, the answer says which it fits, and with which change");
   flags.AddTexts("try", "REMEDY", &options->question.only,
                  "try only this change, such as checkpoint:Block; may be given several times");
   flags.AddNumber("max-runs", "N", &options->most,
@@ -130,18 +134,10 @@ FlagSet FlagsOf(AdviseFlags* options) {
   return flags;
 }
 
-absl::StatusOr<int> AdviseScriptCommand(const CommandLine& line) {
-  AdviseFlags options;
-  FlagSet flags = FlagsOf(&options);
-  AddAdviseKey(&flags, &options.key);
-  ASSIGN_OR_RETURN(std::vector<std::string> program, flags.ParseLeading(line.args));
-  if (flags.help_requested()) return ShowHelp(line, flags);
-  AdviceQuestion& question = options.question;
+// Error: the flags contradict each other or the script.
+absl::Status Check(const AdviseFlags& options) {
+  const AdviceQuestion& question = options.question;
   const RecordOptions& script = question.script;
-  SetProgram(std::move(program), &question.script);
-  if (IsCardList(script.card)) return ListCards(options.json);
-  if (script.card.empty() && !script.program.empty()) return NoCard(script.program);
-  RETURN_IF_ERROR(SetMemory(&question));
   if (options.most.value_or(1) < 1) {
     return absl::InvalidArgumentError(
         StrCat("--max-runs: expected at least 1, found ", *options.most));
@@ -154,41 +150,82 @@ absl::StatusOr<int> AdviseScriptCommand(const CommandLine& line) {
   if (options.jobs.value_or(1) < 1) {
     return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));
   }
+  if (options.patch.has_value() && options.cards.size() > 1) {
+    return absl::InvalidArgumentError("--patch: expected one --card");
+  }
   if (script.no_notes) {
     return absl::InvalidArgumentError("--no-notes: without them nothing is known of the modules");
   }
   RETURN_IF_ERROR(CheckRecordCall(script));
   RETURN_IF_ERROR(CheckRemedies("--try", question.only));
-  question.key.name = options.key.name;
-  question.value = options.key.value;
-  question.finds_largest = options.key.finds_largest;
   if (question.value == 0 && question.finds_largest && question.key.IsIn(script.program)) {
     return absl::InvalidArgumentError(StrCat(question.key.name, "=?: expected ", question.key.name,
                                              "=N as well, for the ? in the script's arguments"));
   }
+  return absl::OkStatus();
+}
+
+// Prints what is known and returns the exit status.
+absl::StatusOr<int> PrintAdvice(const AdviseFlags& options, std::vector<proto::Advice> advices,
+                                const RecordedRuns& runner) {
+  proto::Report report = NewReport("advise");
+  report.set_file(absl::StrJoin(options.question.script.program, " "));
+  const bool fits = std::any_of(advices.begin(), advices.end(), AdviceFits);
+  if (options.cards.size() > 1) {
+    proto::CardChoice& choice = *report.mutable_card_choice();
+    for (proto::Advice& advice : advices) *choice.add_cards() = std::move(advice);
+    RETURN_IF_ERROR(
+        PrintAnswer(report, options.json, [&] { return RenderCardChoice(report.file(), choice); }));
+  } else {
+    *report.mutable_advice() = std::move(advices.front());
+    if (options.patch.has_value()) {
+      RETURN_IF_ERROR(PrintPatch(report.advice(), *options.patch));
+      return kExitAnswered;
+    }
+    RETURN_IF_ERROR(PrintAnswer(report, options.json,
+                                [&] { return RenderAdvice(report.file(), report.advice()); }));
+  }
+  if (!runner.stopped_by().empty()) return runner.exit_status();
+  return fits ? kExitAnswered : kExitBad;
+}
+
+absl::StatusOr<int> AdviseScriptCommand(const CommandLine& line) {
+  AdviseFlags options;
+  FlagSet flags = FlagsOf(&options);
+  AddAdviseKey(&flags, &options.key);
+  ASSIGN_OR_RETURN(std::vector<std::string> program, flags.ParseLeading(line.args));
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  AdviceQuestion& question = options.question;
+  RecordOptions& script = question.script;
+  SetProgram(std::move(program), &script);
+  for (const std::string& card : options.cards) {
+    if (IsCardList(card)) return ListCards(options.json);
+    script.card = card;
+    RETURN_IF_ERROR(SetMemory(&question));
+  }
+  if (options.cards.empty() && !script.program.empty()) return NoCard(script.program);
+  question.key.name = options.key.name;
+  question.value = options.key.value;
+  question.finds_largest = options.key.finds_largest;
+  RETURN_IF_ERROR(Check(options));
   if (options.most.has_value()) question.max_runs = static_cast<size_t>(*options.most);
   RecordedRuns runner(static_cast<size_t>(options.jobs.value_or(0)), !options.no_cache);
-  absl::StatusOr<proto::Advice> advice = [&] {
+  std::vector<proto::Advice> advices;
+  for (const std::string& card : options.cards) {
+    script.card = card;
+    RETURN_IF_ERROR(SetMemory(&question));
     Progress progress(StrCat("running ", script.program[0]), /*takes_long=*/true);
-    return AdviseScript(question, &runner, &progress);
-  }();
-  if (!advice.ok() && absl::IsCancelled(advice.status())) {
+    absl::StatusOr<proto::Advice> advice = AdviseScript(question, &runner, &progress);
+    if (!advice.ok() && absl::IsCancelled(advice.status())) break;
+    if (!advice.ok()) return advice.status();
+    advices.push_back(*std::move(advice));
+    if (!runner.stopped_by().empty()) break;
+  }
+  if (advices.empty()) {
     PrintError("advise: no run had ended when it was interrupted");
     return runner.exit_status();
   }
-  if (!advice.ok()) return advice.status();
-
-  proto::Report report = NewReport("advise");
-  report.set_file(absl::StrJoin(script.program, " "));
-  *report.mutable_advice() = *std::move(advice);
-  if (options.patch.has_value()) {
-    RETURN_IF_ERROR(PrintPatch(report.advice(), *options.patch));
-    return kExitAnswered;
-  }
-  RETURN_IF_ERROR(PrintAnswer(report, options.json,
-                              [&] { return RenderAdvice(report.file(), report.advice()); }));
-  if (!runner.stopped_by().empty()) return runner.exit_status();
-  return AdviceFits(report.advice()) ? kExitAnswered : kExitBad;
+  return PrintAdvice(options, std::move(advices), runner);
 }
 
 }  // namespace

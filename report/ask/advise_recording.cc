@@ -28,6 +28,7 @@ constexpr size_t kMaxRows = 12;
 constexpr int kMaxServing = 3;
 constexpr double kWorthShowing = 0.995;  // of the original peak
 constexpr char kEqual[] = "the same is computed";
+constexpr char kOffload[] = "offload";
 
 // The words for a remedy.
 struct Words {
@@ -75,7 +76,7 @@ class Wording {
                 .lines = {StrCat("export ", change)}};
       }
       case RemedyKind::kEarlyZero:
-        return {.key = "zero_grad",
+        return {.key = "set_to_none",
                 .change = "gradients freed right after the optimizer's step",
                 .lines = {"optimizer.step()",
                           "optimizer.zero_grad(set_to_none=True)  # here, not in the next step"}};
@@ -113,7 +114,7 @@ class Wording {
       case RemedyKind::kCheckpoint: return Checkpoint(remedy);
       case RemedyKind::kHost: break;
     }
-    return {.key = "host",
+    return {.key = kOffload,
             .change = "activations on the host between forward and backward",
             .cost = StrCat(FormatSize(remedy.work), " to the host and back in each step"),
             .lines = {"with torch.autograd.graph.save_on_cpu(pin_memory=True):",
@@ -174,6 +175,7 @@ void FillAdviceRow(const RemedySearch& search, const RemedyRun& run, bool is_low
   for (const size_t i : run.remedies) {
     Words words = wording.Of(search.remedies[i]);
     row->add_remedies(words.key);
+    row->set_transfers(row->transfers() || words.key == kOffload);
     changes.push_back(std::move(words.change));
     if (words.cost != "nothing") costs.push_back(std::move(words.cost));
     if (words.preserves_text != kEqual) preserves.push_back(words.preserves_text);

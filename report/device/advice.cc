@@ -4,6 +4,18 @@
 #include <tuple>
 
 namespace memreplay {
+namespace {
+
+using Cost = std::tuple<bool, bool, double>;
+
+constexpr Cost kNoCost = {};
+
+// What costs time alone is cheaper than what goes over PCIe, and that than other results.
+Cost CostOf(const proto::Advice::Row& row) {
+  return {!row.preserves(), row.transfers(), row.cost_rank()};
+}
+
+}  // namespace
 
 void CompareRow(const proto::Advice& advice, proto::Advice::Row* row) {
   if (!row->error().empty()) return;
@@ -17,7 +29,7 @@ void CompareRow(const proto::Advice& advice, proto::Advice::Row* row) {
 void RankRows(proto::Advice* advice) {
   const auto key = [](const proto::Advice::Row& row) {
     return std::make_tuple(!row.error().empty(), !row.unwritten().empty(), !row.fits(),
-                           row.fits() ? row.cost_rank() : 0.0, row.smallest_bytes() == 0,
+                           row.fits() ? CostOf(row) : kNoCost, row.smallest_bytes() == 0,
                            row.smallest_bytes(), row.peak_reserved_bytes(), row.cost_rank());
   };
   std::stable_sort(

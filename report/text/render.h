@@ -39,6 +39,9 @@ std::string RenderExplanationText(const proto::Explanation& explanation);
 std::string RenderAdvice(std::string_view what, const proto::Advice& advice,
                          const std::vector<Line>& caveats = {});
 
+// Returns which of several GPUs a script fits, and with which change.
+std::string RenderCardChoice(std::string_view what, const proto::CardChoice& choice);
+
 // Returns what `memreplay record` did.
 Text RenderRecord(const proto::RecordReport& report);
 

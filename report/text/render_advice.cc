@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/lines.h"
@@ -254,6 +255,43 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice,
               absl::StrFormat("%.1f s", advice.seconds()));
   }
   return text + ".\n";
+}
+
+std::string RenderCardChoice(std::string_view what, const proto::CardChoice& choice) {
+  std::vector<std::string> fitting;
+  Table table{"",
+              {{"GPU", Unit::kLabel, "  %-20s"},
+               {"has", Unit::kSize, "  %10s"},
+               {"needs", Unit::kSize, "  %10s"},
+               {"to spare", Unit::kSize, "  %10s"},
+               {"results", Unit::kWords, "  %-7s"},
+               {"change: what it costs"}},
+              true};
+  for (const proto::Advice& advice : choice.cards()) {
+    const std::string card = CleanText(advice.card());
+    const AdviceRow* best = &advice.as_is();
+    const AdviceRow* const changed = BestOf(advice);
+    if (!best->fits() && changed != nullptr) best = changed;
+    const bool is_changed = best != &advice.as_is();
+    const std::string change = is_changed ? CleanText(best->change()) : "";
+    if (best->fits()) {
+      fitting.push_back(StrCat(card, is_changed ? StrCat(" with ", change) : " as it is"));
+    }
+    table.Add({card, advice.goal_bytes(), best->smallest_bytes(), best->spare_bytes(),
+               best->preserves() ? "same" : "CHANGED",
+               !is_changed            ? best->fits() ? "as it is" : "nothing that was tried helps"
+               : best->cost().empty() ? change
+                                      : StrCat(change, ": ", CleanText(best->cost()))});
+  }
+  std::string text = StrCat(CleanText(what), "\n",
+                            fitting.empty() ? "Nothing that was tried makes it fit any of them."
+                                            : StrCat("It fits ", absl::StrJoin(fitting, "; "), "."),
+                            "\n\n");
+  AddTable(table, &text);
+  return text +
+         "\nhas, needs: memory for PyTorch's allocator. advise with one --card has all changes "
+         "that "
+         "were tried, and how to make them; its runs are in the cache.\n";
 }
 
 }  // namespace memreplay

@@ -318,7 +318,13 @@ TEST_F(AdviceSearch, Text) {
   const std::string fits = text(900);
   failing_.clear();
   const std::string nothing = text(120);
-  ExpectGolden("tests/report/golden/advise_script.txt", fits + "\n" + nothing);
+  proto::CardChoice choice;
+  for (const int64_t memory : {120, 900, 1200}) {
+    *choice.add_cards() = Advise(memory);
+    choice.mutable_cards()->rbegin()->set_card(StrCat("gpu-", memory));
+  }
+  ExpectGolden("tests/report/golden/advise_script.txt",
+               fits + "\n" + nothing + "\n" + RenderCardChoice("train.py", choice));
 }
 
 TEST_F(AdviceSearch, WhatFailsIsOneRowAndTheOthersGoOn) {

@@ -64,7 +64,8 @@ def propose(seen):
                     f"{which} {each.name} checkpointed ({(each.number + step - 1) // step} of {each.number})",
                     _lines(each, f"{modules}{f'[::{step}]' if step > 1 else ''}", "block"),
                     cost=f"a second forward pass of {which} {each.name}, {100 * share:.0f} % of the model's parameters",
-                    cost_rank=1 + share, place=each.place, group=f"{NAME}:{each.name}", **preserved(model, each.classes))
+                    cost_rank=1 + share, place=each.place, group=f"{NAME}:{each.name}",
+                    **preserved(model, each.classes))
         for each in model.large[:1 if model.repeated else 2]:
             name, share = each.name, each.share
             yield Proposal(
