@@ -17,7 +17,7 @@
 #include "experiment/patch.h"
 #include "experiment/script_search.h"
 #include "proto/record.pb.h"
-#include "report/device/advice.h"
+#include "report/device/device_report.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "trace/value/status_macros.h"

@@ -8,7 +8,7 @@
 
 #include "report/ask/file_report.h"
 #include "report/ask/replay.h"
-#include "report/device/diagnosis.h"
+#include "report/device/device_report.h"
 #include "sim/study/study.h"
 #include "sim/whatif/capacity_walk.h"
 #include "sim/whatif/conf_search.h"

@@ -70,6 +70,11 @@ const Command* FindCommand(std::string_view name);  // null: there is none
 std::string_view FormOfAdvise(absl::Span<const std::string> args);
 std::string_view FormOfSynth(absl::Span<const std::string> args);
 
+// Prints an explanation of `source`: a file of any length, plain or compressed, "-", or the text
+// itself, which has a blank and is not the name of a file. Returns kExitBad. Errors: those of
+// ByteSource::Open() and Explain().
+absl::StatusOr<int> PrintExplanation(const std::string& source, bool json);
+
 // Answers --card list.
 bool IsCardList(std::string_view card);
 absl::StatusOr<int> ListCards(bool json);

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "cli/commands/command.h"
-#include "cli/commands/explain.h"
 #include "cli/flags/flags.h"
 #include "cli/io/output.h"
 #include "report/message/explain.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "cli/commands/command.h"
-#include "cli/commands/explain.h"
 #include "cli/commands/file_command.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"

@@ -14,7 +14,7 @@
 #include "record/stop_signal.h"
 #include "report/ask/file_report.h"
 #include "report/ask/record.h"
-#include "report/device/process_memory.h"
+#include "report/device/device_report.h"
 #include "report/message/refusal.h"
 #include "report/text/render.h"
 #include "report/words/new_report.h"

@@ -1,4 +1,4 @@
-// memreplay synth MODEL
+// memreplay synth MODEL and memreplay synth FILE
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -10,7 +10,6 @@
 #include "absl/strings/str_join.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
-#include "cli/commands/synth_program.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
@@ -22,6 +21,10 @@
 #include "sim/recording/replay_settings.h"
 #include "sim/study/what_if.h"
 #include "synth/models.h"
+#include "trace/bytes/output_file.h"
+#include "trace/formats/write_trace.h"
+#include "trace/program/program_check.h"
+#include "trace/program/program_reader.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
@@ -48,6 +51,13 @@ constexpr char kSynthDescription[] =
     "memreplay synth FILE expands a schedule instead (the name of FILE contains a dot or a\n"
     "slash) or, with --check, reports what it requests; see synth schedule --help.";
 
+constexpr char kSynthProgramDescription[] =
+    "Expands a schedule (text proto or JSON; docs/formats.md) into the requests it stands\n"
+    "for. They go to standard output as JSON lines, or to the file named by -o. With --check\n"
+    "nothing is written: the command reports what the schedule requests in each phase and\n"
+    "what it leaves allocated, using memory in proportion to what is live at once, however\n"
+    "many events there are. All other commands read schedules directly.";
+
 struct SynthFlags {
   SettingsRequest settings;
   std::optional<Bytes> context;
@@ -57,6 +67,37 @@ struct SynthFlags {
   bool summary = false;
   bool json = false;
 };
+
+// Returns OK if WriteProgram() can write to `path` and, if a report is printed too, that has
+// standard output for itself.
+absl::Status CheckProgramOutput(const std::string& path, bool is_reported,
+                                const std::vector<std::string>& inputs) {
+  std::vector<std::string> outputs;
+  if (is_reported) outputs.emplace_back("-");
+  if (!path.empty()) outputs.push_back(path);
+  if (outputs.empty()) outputs.emplace_back("-");
+  return CheckOutputs(outputs, inputs);
+}
+
+// Writes `program` to `path` ("-" or empty is standard output) in the format `to`. If that is
+// empty, the extension decides, and else it is flat JSON lines. Never overwrites `inputs`.
+absl::Status WriteProgram(const Trace& program, const std::string& path, const std::string& to,
+                          const std::vector<std::string>& inputs) {
+  const std::string out = path.empty() ? "-" : path;
+  const TraceFormat* format = !to.empty() ? FindWritableFormat(to) : WritableFormatOfPath(out);
+  if (format == nullptr && !to.empty()) {
+    return absl::InvalidArgumentError(
+        StrCat("--to: unknown format '", to, "'; memreplay convert --help lists them"));
+  }
+  if (format == nullptr) format = FindWritableFormat("flat_jsonl");
+  ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(out, inputs));
+  FileSink sink(&file);
+  std::vector<std::string> losses;
+  file.Fail(format->write(program, sink, &losses));
+  const absl::Status closed = file.Close();
+  for (const std::string& loss : losses) PrintError(StrCat("left out of ", out, ": ", loss));
+  return closed;
+}
 
 absl::StatusOr<int> Predict(synth::TrainingRun run, const Inputs& inputs,
                             const SynthFlags& options) {
@@ -161,6 +202,55 @@ std::string_view FormOfSynth(absl::Span<const std::string> args) {
     names_file = names_file || (!word.starts_with('-') && word.find_first_of("./") != word.npos);
   }
   return names_file ? "synth schedule" : "";
+}
+
+absl::StatusOr<int> RunSynthSchedule(const CommandLine& line) {
+  std::string out, to;
+  program::CompileOptions options;
+  std::optional<int64_t> max_events;
+  bool check = false, json = false;
+  FlagSet flags("synth [schedule] FILE [flags]", kSynthProgramDescription);
+  flags.AddParsed(
+      "set", "NAME=N", "set a parameter of the schedule",
+      [&](std::string_view text) { return ReadParameter(text, &options.params, nullptr); },
+      /*repeats=*/true);
+  flags.AddText("out", "FILE", &out, "where to write the requests; - is standard output");
+  flags.AddShort('o', "out");
+  flags.AddText("to", "FORMAT", &to, "their format; the default follows from FILE's extension");
+  flags.AddSwitch("check", &check, "report what it requests");
+  flags.AddSwitch("json", &json, "report it as JSON");
+  flags.AddNumber("max_events", "N", &max_events,
+                  "the largest number of events (default: max_events of the schedule)");
+  const absl::StatusOr<std::vector<std::string>> paths = flags.Parse(line.args);
+  if (!paths.ok()) return Within("synth", paths.status());
+  if (flags.help_requested()) return ShowHelp(line, flags);
+  if (paths->size() != 1) {
+    return absl::InvalidArgumentError(
+        StrCat("synth: expected one schedule, found ", paths->size()));
+  }
+  const std::string& path = paths->front();
+  if (max_events.has_value()) {
+    if (*max_events <= 0) {
+      return absl::InvalidArgumentError("synth: --max_events: expected a positive number");
+    }
+    options.max_events = static_cast<uint64_t>(*max_events);
+  }
+  RETURN_IF_ERROR(CheckProgramOutput(out, check || json, *paths));
+  Progress progress(StrCat("expanding ", path));
+  ASSIGN_OR_RETURN(const program::ProgramCode code, program::OpenProgramCode(path, options));
+  if (check || json) {
+    absl::StatusOr<proto::ProgramCheck> result = program::CheckProgram(code);
+    if (!result.ok()) return Within(path, result.status());
+    result->set_file(path);
+    RETURN_IF_ERROR(json ? Print(RenderProgramCheckJson(*result))
+                         : PrintText(RenderProgramCheck(*result)));
+    if (out.empty()) return kExitAnswered;
+  }
+  const absl::StatusOr<Trace> trace = program::ExpandProgram(code);
+  if (!trace.ok()) return Within(path, trace.status());
+  const absl::Status written = WriteProgram(*trace, out, to, *paths);
+  if (!written.ok()) return Within("synth", written);
+  return kExitAnswered;
 }
 
 absl::StatusOr<int> RunSynth(const CommandLine& line) {

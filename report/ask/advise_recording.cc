@@ -10,7 +10,7 @@
 #include "absl/types/span.h"
 #include "report/ask/replay.h"
 #include "report/device/categories.h"
-#include "report/device/diagnosis.h"
+#include "report/device/device_report.h"
 #include "report/words/answer.h"
 #include "report/words/frame_text.h"
 #include "report/words/sizes.h"

@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "report/ask/oom.h"
 #include "report/device/device_report.h"
-#include "report/device/diagnosis.h"
 #include "report/words/verdict.h"
 #include "trace/formats/open_trace.h"
 #include "trace/value/status_macros.h"

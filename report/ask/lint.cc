@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "report/device/torch_choice.h"
+#include "report/device/device_report.h"
 #include "report/words/new_report.h"
 #include "report/words/text.h"
 #include "sim/settings/conf_lint.h"

@@ -11,7 +11,6 @@
 #include "report/device/enums.h"
 #include "report/device/inventory.h"
 #include "report/device/loop.h"
-#include "report/device/unseen.h"
 #include "report/words/answer.h"
 #include "report/words/sizes.h"
 #include "report/words/stack_names.h"

@@ -17,7 +17,6 @@
 #include "report/device/device_report.h"
 #include "report/device/enums.h"
 #include "report/device/inventory.h"
-#include "report/device/unseen.h"
 #include "report/run/run_data.h"
 #include "report/run/run_log.h"
 #include "report/words/stack_names.h"

@@ -1,6 +1,6 @@
 #include "report/ask/prediction.h"
 
-#include "report/device/torch_choice.h"
+#include "report/device/device_report.h"
 #include "report/words/new_report.h"
 #include "report/words/text.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "report/ask/replay.h"
-#include "report/device/diagnosis.h"
+#include "report/device/device_report.h"
 #include "report/words/verdict.h"
 #include "sim/category/server_budget.h"
 #include "trace/value/status_macros.h"

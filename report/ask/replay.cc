@@ -5,7 +5,6 @@
 #include "report/device/categories.h"
 #include "report/device/device_report.h"
 #include "report/device/inventory.h"
-#include "report/device/unseen.h"
 #include "report/words/stack_names.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/study/what_if.h"

@@ -11,7 +11,6 @@
 #include "absl/types/span.h"
 #include "report/ask/replay.h"
 #include "report/device/inventory.h"
-#include "report/words/duration.h"
 #include "report/words/sizes.h"
 #include "report/words/stack_names.h"
 #include "report/words/sweep_words.h"

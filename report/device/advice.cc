@@ -1,7 +1,7 @@
-#include "report/device/advice.h"
-
 #include <algorithm>
 #include <tuple>
+
+#include "report/device/device_report.h"
 
 namespace memreplay {
 namespace {

@@ -6,7 +6,6 @@
 
 #include "report/device/enums.h"
 #include "report/device/inventory.h"
-#include "report/device/torch_choice.h"
 #include "report/words/new_report.h"
 #include "report/words/render_json.h"
 #include "report/words/stack_names.h"

@@ -1,5 +1,3 @@
-#include "report/device/diagnosis.h"
-
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -8,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
+#include "report/device/device_report.h"
 #include "report/words/answer.h"
 #include "report/words/category_names.h"
 #include "report/words/memory_use.h"

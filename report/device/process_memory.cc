@@ -1,10 +1,9 @@
-#include "report/device/process_memory.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "hardware/outside_figures.h"
+#include "report/device/device_report.h"
 #include "report/words/sizes.h"
 #include "trace/value/bounded.h"
 #include "trace/value/strings.h"

@@ -1,7 +1,6 @@
-#include "report/device/torch_choice.h"
-
 #include <string>
 
+#include "report/device/device_report.h"
 #include "report/words/torch_reason.h"
 #include "sim/settings/torch_profile.h"
 

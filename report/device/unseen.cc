@@ -1,7 +1,6 @@
-#include "report/device/unseen.h"
-
 #include <algorithm>
 
+#include "report/device/device_report.h"
 #include "report/words/text.h"
 #include "sim/workload/step_growth.h"
 #include "sim/workload/steps.h"

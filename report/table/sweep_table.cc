@@ -4,7 +4,6 @@
 #include "absl/strings/str_format.h"
 #include "report/table/tables.h"
 #include "report/words/answer.h"
-#include "report/words/duration.h"
 #include "report/words/sizes.h"
 #include "report/words/sweep_words.h"
 #include "trace/value/strings.h"

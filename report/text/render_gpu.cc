@@ -6,7 +6,6 @@
 #include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/answer.h"
-#include "report/words/duration.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"

@@ -1,8 +1,7 @@
-#include "report/words/impossible.h"
-
 #include <string_view>
 
 #include "report/words/sizes.h"
+#include "report/words/verdict.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

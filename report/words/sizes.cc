@@ -90,6 +90,14 @@ std::string FormatCount(int64_t count, std::string_view noun) {
   return StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
 }
 
+std::string FormatDuration(int64_t nanoseconds) {
+  const auto value = static_cast<double>(nanoseconds);
+  if (nanoseconds < 1000) return absl::StrFormat("%d ns", nanoseconds);
+  if (nanoseconds < 1'000'000) return absl::StrFormat("%.1f us", value / 1e3);
+  if (nanoseconds < 1'000'000'000) return absl::StrFormat("%.2f ms", value / 1e6);
+  return absl::StrFormat("%.2f s", value / 1e9);
+}
+
 std::string FormatPart(int64_t part, int64_t whole) {
   return part == whole ? StrCat("all ", FormatCount(whole))
                        : StrCat(FormatCount(part), " of ", FormatCount(whole));

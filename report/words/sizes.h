@@ -30,6 +30,9 @@ std::string FormatValue(double value);
 // Returns "1 event" or "12 events": the noun gets an s unless the count is one.
 std::string FormatCount(int64_t count, std::string_view noun);
 
+// Returns "812 ns", "1.5 us", "12.25 ms" or "3.00 s". `nanoseconds` is not negative.
+std::string FormatDuration(int64_t nanoseconds);
+
 // Returns "all 12" or "11 of 12".
 std::string FormatPart(int64_t part, int64_t whole);
 

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "report/words/answer.h"
-#include "report/words/impossible.h"
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"

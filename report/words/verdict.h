@@ -38,6 +38,11 @@ bool MaySurvive(const proto::Advice& advice);
 // contradicts itself.
 std::vector<std::string> FindFaults(const proto::DeviceReport& device);
 
+// Returns the first simulated run of a report whose figures are impossible, as a sentence: more is
+// allocated than reserved, or more is reserved than the device has. "" if all are possible.
+// O(rows).
+std::string ImpossibleFigures(const proto::DeviceReport& device);
+
 // Returns the one of them that is the verdict on an out of memory; "" if there is none.
 std::string VerdictFault(const proto::DeviceReport& device);
 

@@ -12,7 +12,7 @@
 
 #include "report/ask/fit.h"
 #include "report/ask/oom.h"
-#include "report/device/diagnosis.h"
+#include "report/device/device_report.h"
 #include "report/text/render.h"
 #include "report/words/sweep_words.h"
 

@@ -1,5 +1,3 @@
-#include "report/device/diagnosis.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -7,6 +5,7 @@
 #include <string>
 
 #include "report/ask/inspect.h"
+#include "report/device/device_report.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/study/study_trace.h"
 

@@ -1,8 +1,7 @@
-#include "report/device/process_memory.h"
-
 #include <gtest/gtest.h>
 
 #include "hardware/outside_figures.h"
+#include "report/device/device_report.h"
 
 namespace memreplay {
 namespace {

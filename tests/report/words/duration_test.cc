@@ -1,6 +1,5 @@
-#include "report/words/duration.h"
-
 #include "gtest/gtest.h"
+#include "report/words/sizes.h"
 
 namespace memreplay {
 namespace {

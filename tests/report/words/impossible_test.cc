@@ -1,4 +1,3 @@
-#include "report/words/impossible.h"
 
 #include <gtest/gtest.h>
 
