@@ -241,7 +241,7 @@ class FuzzedRunner final : public ScriptRunner {
   std::string_view stopped_by() const override { return ""; }
 
  private:
-  Answers RunAll(absl::Span<const ScriptRun> runs) override {
+  Answers RunAll(absl::Span<const ScriptRun> runs, ProgressSink*) override {
     Answers answers;
     while (answers.size() < runs.size()) {
       proto::RecordReport run;
