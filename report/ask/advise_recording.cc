@@ -28,6 +28,9 @@ constexpr size_t kMaxRows = 12;
 constexpr int kMaxServing = 3;
 constexpr double kWorthShowing = 0.995;  // of the original peak
 constexpr char kEqual[] = "the same is computed";
+// Of what an edited recording needs: real programs were seen to need up to a fifth more
+// (docs/advise.md).
+constexpr double kEditMargin = 0.25;
 constexpr char kOffload[] = "offload";
 
 // The words for a remedy.
@@ -193,7 +196,14 @@ void FillAdviceRow(const RemedySearch& search, const RemedyRun& run, bool is_low
   row->set_saved_bytes(search.as_is.peak_reserved.signed_value() -
                        run.peak_reserved.signed_value());
   row->set_survives(run.survives);
-  row->set_fits(run.survives && !is_lower_bound);
+  const bool is_exact = std::all_of(run.remedies.begin(), run.remedies.end(), [&](size_t i) {
+    return search.remedies[i].kind == RemedyKind::kSettings;
+  });
+  const double needs = static_cast<double>(run.peak_reserved.signed_value());
+  const double margin = is_exact ? 0 : kEditMargin;
+  row->set_fits(run.survives && !is_lower_bound &&
+                (!search.goal.has_value() ||
+                 needs * (1 + margin) <= static_cast<double>(search.goal->signed_value())));
   row->set_smallest_bytes(run.peak_reserved.signed_value());
   if (search.goal.has_value()) {
     row->set_spare_bytes(search.goal->signed_value() - run.peak_reserved.signed_value());

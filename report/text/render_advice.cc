@@ -80,6 +80,13 @@ std::string AdviceVerdict(const proto::Advice& advice) {
                   best.is_confirmed() ? ", and has run on a simulated GPU of that size" : "",
                   best.preserves() ? ".\n" : "; but this changes what is computed.\n");
   }
+  if (found != nullptr && found->survives()) {
+    return StrCat("It may fit with ", CleanText(found->change()), ": ",
+                  FormatSize(found->spare_bytes()),
+                  " to spare by an edit of the recording, which is an estimate and may be a fifth "
+                  "too low. advise --card NAME -- SCRIPT runs the script with the change.",
+                  found->preserves() ? "\n" : " It changes what is computed.\n");
+  }
   std::string text = "Nothing that was tried makes it fit.";
   if (found != nullptr) {
     StrAppend(&text, " It needs least with ", CleanText(found->change()),
