@@ -17,38 +17,38 @@ namespace memreplay::card {
 namespace {
 
 // Returns text that stays valid until this thread's next call; never destroyed.
-const char* keep(const std::string& text) {
+const char* Keep(const std::string& text) {
   thread_local std::string* kept = nullptr;
   if (kept == nullptr) kept = new std::string;
   *kept = text;
   return kept->c_str();
 }
 
-std::string& prepare_error() {
+std::string& PrepareError() {
   static std::string* error = new std::string;
   return *error;
 }
 
 void WritePinned(const Device& d, Json* json) {
   const Pinned& pinned = d.pinned;
-  json->key("pinned").open('{').key("peak").value(pinned.peak());
-  json->key("blocks").value(pinned.peak_blocks()).key("refused").value(d.refused_pins);
-  if (d.settings.host_memory < kMaxHostBytes) json->key("limit").value(d.settings.host_memory);
-  json->key("from_gpu").value(std::uint64_t{d.shares_host_memory() ? 1U : 0U});
-  json->key("lines").open('[');
-  for (std::size_t i = 0; i < pinned.peak_lines().size(); ++i) {
+  json->Key("pinned").Open('{').Key("peak").Value(pinned.peak());
+  json->Key("blocks").Value(pinned.peak_blocks()).Key("refused").Value(d.refused_pins);
+  if (d.settings.host_memory < kMaxHostBytes) json->Key("limit").Value(d.settings.host_memory);
+  json->Key("from_gpu").Value(uint64_t{d.shares_host_memory() ? 1U : 0U});
+  json->Key("lines").Open('[');
+  for (size_t i = 0; i < pinned.peak_lines().size(); ++i) {
     const Pinned::Line& line = pinned.peak_lines()[i];
     if (line.blocks == 0) continue;
-    json->open('{').key("line").value(i).key("requested").value(line.requested);
-    json->key("held").value(line.held).key("blocks").value(line.blocks).close('}');
+    json->Open('{').Key("line").Value(i).Key("requested").Value(line.requested);
+    json->Key("held").Value(line.held).Key("blocks").Value(line.blocks).Close('}');
   }
-  json->close(']');
+  json->Close(']');
   // The model is worth asking only if it has what PyTorch's allocator had.
   if (pinned.follows() && pinned.models()[0].peak() == pinned.torch_peak()) {
-    json->key("unrounded_peak")
-        .value(pinned.peak() - pinned.torch_peak() + pinned.models()[1].peak());
+    json->Key("unrounded_peak")
+        .Value(pinned.peak() - pinned.torch_peak() + pinned.models()[1].peak());
   }
-  json->close('}');
+  json->Close('}');
 }
 
 }  // namespace
@@ -59,94 +59,90 @@ using namespace memreplay::card;  // NOLINT: what follows is C
 int memreplay_card_prepare(const char* torch_folder, const char* out_folder) {
   std::string error;
   const bool ok = Prepare(torch_folder, out_folder, &error);
-  prepare_error() = error;
+  PrepareError() = error;
   return ok ? 0 : -1;
 }
 
 const char* memreplay_card_error() {
-  return keep(prepare_error().empty() ? device().settings.error : prepare_error());
+  return Keep(PrepareError().empty() ? TheDevice().settings.error : PrepareError());
 }
 
 const char* memreplay_card_summary() {
-  Device& d = device();
+  Device& d = TheDevice();
   const Settings& settings = d.settings;
   Json json;
-  json.open('{');
-  json.key("card").value(settings.card.has_value() ? settings.card->name : "");
-  json.key("title").value(settings.card.has_value() ? settings.card->title : "");
-  json.key("multiprocessors")
-      .value(static_cast<std::uint64_t>(settings.card.has_value() ? settings.card->multiprocessors
-                                                                  : 0));
-  json.key("capacity").value(settings.capacity).key("reserve").value(settings.reserve);
-  json.key("reserve_reason").value(settings.reserve_reason);
-  json.key("completion")
-      .value(settings.completion == Streams::Completion::kLagging ? "lagging" : "at-once");
-  json.key("addresses")
-      .value(settings.addresses == memreplay::AddressOrder::kUpwards ? "up" : "down");
-  json.key("launches").value(d.launches.load());
+  json.Open('{');
+  json.Key("card").Value(settings.card.has_value() ? settings.card->name : "");
+  json.Key("title").Value(settings.card.has_value() ? settings.card->title : "");
+  json.Key("multiprocessors")
+      .Value(static_cast<uint64_t>(settings.card.has_value() ? settings.card->multiprocessors : 0));
+  json.Key("capacity").Value(settings.capacity).Key("reserve").Value(settings.reserve);
+  json.Key("reserve_reason").Value(settings.reserve_reason);
+  json.Key("completion")
+      .Value(settings.completion == Streams::Completion::kLagging ? "lagging" : "at-once");
+  json.Key("addresses")
+      .Value(settings.addresses == memreplay::AddressOrder::kUpwards ? "up" : "down");
+  json.Key("launches").Value(d.launches.load());
   {
     const std::lock_guard<std::mutex> lock(d.mutex);
-    json.key("cards").open('[');
-    for (std::size_t i = 0; i < d.cards.size(); ++i) {
-      json.open('{').key("used").value(d.cards[i].used());
-      json.key("peak_used").value(d.cards[i].peak_used());
-      json.key("segments").value(d.cards[i].segments()).close('}');
+    json.Key("cards").Open('[');
+    for (size_t i = 0; i < d.cards.size(); ++i) {
+      json.Open('{').Key("used").Value(d.cards[i].used());
+      json.Key("peak_used").Value(d.cards[i].peak_used());
+      json.Key("segments").Value(d.cards[i].segments()).Close('}');
     }
-    json.close(']');
-    json.key("outside");
+    json.Close(']');
+    json.Key("outside");
     d.outside.Write(&json);
     WritePinned(d, &json);
   }
   WriteNotes(&json);
-  json.close('}');
-  return keep(json.text());
+  json.Close('}');
+  return Keep(json.text());
 }
 
-int memreplay_card_follow_pinned(int (*line)(), std::uint64_t rounded_up_to,
-                                 std::uint64_t kept_up_to) {
+int memreplay_card_follow_pinned(int (*line)(), uint64_t rounded_up_to, uint64_t kept_up_to) {
   return FollowPinned(line, {rounded_up_to, kept_up_to}) ? 1 : 0;
 }
 void memreplay_card_forget_lines() { ForgetLines(); }
 
-void memreplay_card_write(std::uint64_t address, const void* bytes, std::size_t size) {
+void memreplay_card_write(uint64_t address, const void* bytes, size_t size) {
   WriteBytes(address, bytes, size);
 }
-void memreplay_card_fill_with_zeros(std::uint64_t address, std::size_t size) {
-  FillWithZeros(address, size);
-}
-void memreplay_card_forget(std::uint64_t address, std::size_t size) {
-  Device& d = device();
+void memreplay_card_fill_with_zeros(uint64_t address, size_t size) { FillWithZeros(address, size); }
+void memreplay_card_forget(uint64_t address, size_t size) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.known.forget(address, size);
+  d.known.Forget(address, size);
 }
-int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size) {
+int memreplay_card_read(uint64_t address, void* bytes, size_t size) {
   return ReadBytes(address, bytes, size) ? 1 : 0;
 }
-void memreplay_card_mark(std::uint64_t address) {
-  Device& d = device();
+void memreplay_card_mark(uint64_t address) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.marked.add(address, 1);
+  d.marked.Add(address, 1);
 }
 
-int memreplay_card_marked(std::uint64_t address) {
-  Device& d = device();
+int memreplay_card_marked(uint64_t address) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  return d.marked.covers(address, 1) ? 1 : 0;
+  return d.marked.Covers(address, 1) ? 1 : 0;
 }
 
-int memreplay_card_known(std::uint64_t address, std::size_t size) {
-  Device& d = device();
+int memreplay_card_known(uint64_t address, size_t size) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  return d.known.covers(address, size) ? 1 : 0;
+  return d.known.Covers(address, size) ? 1 : 0;
 }
-const std::uint64_t* memreplay_card_allocator_calls(int card) {
-  using Counter = std::atomic<std::uint64_t>;
-  static_assert(Counter::is_always_lock_free && sizeof(Counter) == sizeof(std::uint64_t));
-  Device& d = device();
+const uint64_t* memreplay_card_allocator_calls(int card) {
+  using Counter = std::atomic<uint64_t>;
+  static_assert(Counter::is_always_lock_free && sizeof(Counter) == sizeof(uint64_t));
+  Device& d = TheDevice();
   if (card < 0 || card >= d.count()) return nullptr;
-  return reinterpret_cast<const std::uint64_t*>(&d.allocator_calls[static_cast<std::size_t>(card)]);
+  return reinterpret_cast<const uint64_t*>(&d.allocator_calls[static_cast<size_t>(card)]);
 }
-void memreplay_card_answer(const void* bytes, std::size_t size) { AnswerNext(bytes, size); }
+void memreplay_card_answer(const void* bytes, size_t size) { AnswerNext(bytes, size); }
 void memreplay_card_answer_clear() { ForgetAnswers(); }
 
 void memreplay_card_next_communicator(int ranks, int rank) { SetNextCommunicator(ranks, rank); }
@@ -160,7 +156,7 @@ int memreplay_card_hide_mode(const void* overrides) {
   return HideMode(*static_cast<const TorchOverrides*>(overrides)) ? 1 : 0;
 }
 
-void memreplay_card_simulate(std::uint64_t total) {
+void memreplay_card_simulate(uint64_t total) {
   Settings settings = SettingsFromEnvironment();
   std::string error;
   settings.card = memreplay::FindCard("rtx-4090", &error);
@@ -174,33 +170,33 @@ void memreplay_card_simulate(std::uint64_t total) {
   ReplaceDevice(new Device(settings));
 }
 void memreplay_card_endless(int on) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  for (Memory& card : d.cards) card.endless(on != 0);
+  for (Memory& card : d.cards) card.SetEndless(on != 0);
 }
 void memreplay_card_explicit(int on) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
   d.streams.set_completion(on != 0 ? Streams::Completion::kExplicit : Streams::Completion::kAtOnce);
 }
 void memreplay_card_capture(int on) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
   d.all_captured = on != 0;
   d.any_capture.store(d.streams.capturing() || d.all_captured, std::memory_order_relaxed);
 }
-void memreplay_card_complete(std::uint64_t stream) {
-  Device& d = device();
+void memreplay_card_complete(uint64_t stream) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.streams.synchronize(stream_key(pointer(stream)), d.now());
+  d.streams.Synchronize(StreamKeyOf(Pointer(stream)), d.now());
 }
-void memreplay_card_fail_next(std::uint64_t calls) {
-  Device& d = device();
+void memreplay_card_fail_next(uint64_t calls) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  for (Memory& card : d.cards) card.fail_next(calls);
+  for (Memory& card : d.cards) card.FailNext(calls);
 }
-void memreplay_card_external(std::int64_t bytes) {
-  Device& d = device();
+void memreplay_card_external(int64_t bytes) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  for (Memory& card : d.cards) card.external(bytes);
+  for (Memory& card : d.cards) card.TakeExternal(bytes);
 }

@@ -1,6 +1,7 @@
 // What a launcher can query and change of the simulated GPU. Plain C, so that the functions can be
 // looked up by name (ctypes). Every function may be called from any thread.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_CONTROL_H_
+#define MEMREPLAY_RECORD_CARD_CONTROL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -23,26 +24,25 @@ MEMREPLAY_CARD_EXPORT const char* memreplay_card_summary();
 
 // Writes bytes of the card. A byte is known if a small copy, a fill or memreplay_card_write wrote
 // it; a block that PyTorch's allocator hands out is unknown, regardless of its former owner.
-MEMREPLAY_CARD_EXPORT void memreplay_card_write(std::uint64_t address, const void* bytes,
-                                                std::size_t size);
+MEMREPLAY_CARD_EXPORT void memreplay_card_write(uint64_t address, const void* bytes, size_t size);
 // Fills bytes of the card with zeros, which are known and take no memory of the host.
-MEMREPLAY_CARD_EXPORT void memreplay_card_fill_with_zeros(std::uint64_t address, std::size_t size);
+MEMREPLAY_CARD_EXPORT void memreplay_card_fill_with_zeros(uint64_t address, size_t size);
 // Makes bytes unknown.
-MEMREPLAY_CARD_EXPORT void memreplay_card_forget(std::uint64_t address, std::size_t size);
+MEMREPLAY_CARD_EXPORT void memreplay_card_forget(uint64_t address, size_t size);
 // Reads bytes and returns 1 if all were known; unknown bytes read as zero.
-MEMREPLAY_CARD_EXPORT int memreplay_card_read(std::uint64_t address, void* bytes, std::size_t size);
+MEMREPLAY_CARD_EXPORT int memreplay_card_read(uint64_t address, void* bytes, size_t size);
 // Returns 1 if all bytes of the range are known.
-MEMREPLAY_CARD_EXPORT int memreplay_card_known(std::uint64_t address, std::size_t size);
+MEMREPLAY_CARD_EXPORT int memreplay_card_known(uint64_t address, size_t size);
 // Marks an address until PyTorch's allocator hands its block out again.
-MEMREPLAY_CARD_EXPORT void memreplay_card_mark(std::uint64_t address);
+MEMREPLAY_CARD_EXPORT void memreplay_card_mark(uint64_t address);
 // Returns 1 if it is marked.
-MEMREPLAY_CARD_EXPORT int memreplay_card_marked(std::uint64_t address);
+MEMREPLAY_CARD_EXPORT int memreplay_card_marked(uint64_t address);
 // Returns where the number of allocations and frees of PyTorch's allocator on a card is counted,
 // for as long as the process runs; nullptr if there is no such card.
-MEMREPLAY_CARD_EXPORT const std::uint64_t* memreplay_card_allocator_calls(int card);
+MEMREPLAY_CARD_EXPORT const uint64_t* memreplay_card_allocator_calls(int card);
 // Provides the bytes for this thread's next copy of exactly `size` bytes from the card to the host;
 // several answers are used in order.
-MEMREPLAY_CARD_EXPORT void memreplay_card_answer(const void* bytes, std::size_t size);
+MEMREPLAY_CARD_EXPORT void memreplay_card_answer(const void* bytes, size_t size);
 MEMREPLAY_CARD_EXPORT void memreplay_card_answer_clear();
 
 // Makes the host's addresses from here on depend on what the script does, not on its environment,
@@ -53,8 +53,8 @@ MEMREPLAY_CARD_EXPORT void memreplay_card_begin_heap_anew();
 // line of the script that requests memory. The other arguments are pinned_max_round_threshold_mb
 // and pinned_max_cached_size_mb in bytes, UINT64_MAX if they are not set. Returns 1, or 0 if this
 // PyTorch has no allocator that can be followed.
-MEMREPLAY_CARD_EXPORT int memreplay_card_follow_pinned(int (*line)(), std::uint64_t rounded_up_to,
-                                                       std::uint64_t kept_up_to);
+MEMREPLAY_CARD_EXPORT int memreplay_card_follow_pinned(int (*line)(), uint64_t rounded_up_to,
+                                                       uint64_t kept_up_to);
 // Calls `line` no more, because Python ends.
 MEMREPLAY_CARD_EXPORT void memreplay_card_forget_lines();
 
@@ -70,18 +70,20 @@ MEMREPLAY_CARD_EXPORT void memreplay_card_next_communicator(int ranks, int rank)
 // For tests. Makes a fresh card of `total` bytes that acts as memreplay's simulated device does:
 // nothing else takes memory, addresses go upwards from 0x7f0000000000 and have no bytes, work is
 // done at once, and the n-th stream of one priority has the handle n.
-MEMREPLAY_CARD_EXPORT void memreplay_card_simulate(std::uint64_t total);
+MEMREPLAY_CARD_EXPORT void memreplay_card_simulate(uint64_t total);
 // Sets whether it hands out more memory than it has (1).
 MEMREPLAY_CARD_EXPORT void memreplay_card_endless(int on);
 // Sets whether work stays pending until memreplay_card_complete or until the script waits (1).
 MEMREPLAY_CARD_EXPORT void memreplay_card_explicit(int on);
 // Completes everything recorded on this stream so far.
-MEMREPLAY_CARD_EXPORT void memreplay_card_complete(std::uint64_t stream);
+MEMREPLAY_CARD_EXPORT void memreplay_card_complete(uint64_t stream);
 // Makes the next `calls` driver allocations (cudaMalloc or page creation) fail.
-MEMREPLAY_CARD_EXPORT void memreplay_card_fail_next(std::uint64_t calls);
+MEMREPLAY_CARD_EXPORT void memreplay_card_fail_next(uint64_t calls);
 // Takes memory for another process, or releases it if `bytes` is negative.
-MEMREPLAY_CARD_EXPORT void memreplay_card_external(std::int64_t bytes);
+MEMREPLAY_CARD_EXPORT void memreplay_card_external(int64_t bytes);
 // Sets whether every stream reports that it is being captured (1).
 MEMREPLAY_CARD_EXPORT void memreplay_card_capture(int on);
 
 }  // extern "C"
+
+#endif  // MEMREPLAY_RECORD_CARD_CONTROL_H_

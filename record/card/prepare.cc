@@ -40,9 +40,9 @@ class Installation {
  public:
   // Returns false if the folder cannot be read. The first folder is torch's. Later ones add to the
   // libraries that torch needs, not others of the same family: code for another CUDA is of no use.
-  bool look_through(const std::string& folder) {
+  bool LookThrough(const std::string& folder) {
     seen_.insert(folder + "/nvidia");  // these are NVIDIA's own libraries, not users of them
-    const bool read = look_into(folder);
+    const bool read = LookInto(folder);
     first_is_done_ = true;
     return read;
   }
@@ -52,20 +52,20 @@ class Installation {
   // Adds what is known by name alone: all that is modelled, all that NVIDIA's headers declare, what
   // files use without saying of which library, and the functions of the driver and NVML that torch
   // looks up. Must be called last.
-  void complete() {
+  void Complete() {
     libraries_[kDriver];
     libraries_[kManagement];
-    for (const std::string& name : by_name_) add_by_name(name);
-    ForEachEntry([this](const Entry& entry) { add_by_name(entry.name); });
-    for (std::size_t at = 0; at < kPublicNames.size();) {
-      const std::size_t end = kPublicNames.find('\n', at);
-      add_by_name(std::string(kPublicNames.substr(at, end - at)));
+    for (const std::string& name : by_name_) AddByName(name);
+    ForEachEntry([this](const Entry& entry) { AddByName(entry.name); });
+    for (size_t at = 0; at < kPublicNames.size();) {
+      const size_t end = kPublicNames.find('\n', at);
+      AddByName(std::string(kPublicNames.substr(at, end - at)));
       at = end + 1;
     }
   }
 
  private:
-  bool look_into(const std::string& folder) {
+  bool LookInto(const std::string& folder) {
     if (!seen_.insert(folder).second) return true;
     DIR* open = opendir(folder.c_str());
     if (open == nullptr) return false;
@@ -78,18 +78,18 @@ class Installation {
       if (entry->d_type == DT_DIR || entry->d_type == DT_UNKNOWN) folders.push_back(path);
       if (entry->d_type == DT_DIR) continue;
       // Triton compiles this file on the user's machine and links it to the driver.
-      if (name == "driver.c") take_names(path);
+      if (name == "driver.c") TakeNames(path);
       if (name.find(".so") != std::string::npos && FamilyOfLibrary(name) == nullptr) {
-        take(path, name);
+        Take(path, name);
       }
     }
     closedir(open);
-    for (const std::string& inner : folders) look_into(inner);
+    for (const std::string& inner : folders) LookInto(inner);
     return true;
   }
 
   // Returns whether functions of this library are collected.
-  bool collects(const std::string& library) const {
+  bool Collects(const std::string& library) const {
     const LibraryFamily* family = FamilyOfLibrary(library);
     if (family == nullptr || !first_is_done_ || libraries_.count(library) != 0) {
       return family != nullptr;
@@ -101,7 +101,7 @@ class Installation {
 
   // Collects from one file. One that is no readable ELF file is skipped: packages have scripts and
   // texts with such names.
-  void take(const std::string& path, const std::string& name) {
+  void Take(const std::string& path, const std::string& name) {
     SharedObject object;
     std::string error;
     if (!ReadSharedObject(path.c_str(), &object, &error)) return;
@@ -110,23 +110,23 @@ class Installation {
       if (FamilyOfFunction(symbol.name) != nullptr) by_name_.insert(symbol.name);
     }
     for (const std::string& library : object.needed) {
-      if (collects(library)) libraries_[library];
+      if (Collects(library)) libraries_[library];
     }
     for (const WantedSymbol& symbol : object.wanted) {
-      if (!symbol.library.empty() && collects(symbol.library)) {
+      if (!symbol.library.empty() && Collects(symbol.library)) {
         libraries_[symbol.library][symbol.name] = symbol.version;
       }
     }
-    if (name == "libc10_cuda.so") take_names(path);
+    if (name == "libc10_cuda.so") TakeNames(path);
   }
 
   // Collects the names of the driver's and NVML's functions in a file, as whole words.
-  void take_names(const std::string& path) {
+  void TakeNames(const std::string& path) {
     const MappedFile file(path.c_str());
     const auto* bytes = reinterpret_cast<const char*>(file.bytes());
-    for (std::size_t i = 0; i < file.size();) {
-      std::size_t end = i;
-      while (end < file.size() && in_identifier(bytes[end])) ++end;
+    for (size_t i = 0; i < file.size();) {
+      size_t end = i;
+      while (end < file.size() && IsInIdentifier(bytes[end])) ++end;
       // The shortest name is cuInit; a much longer word is no name.
       if (end - i >= 6 && end - i < 100 && (bytes[i] == 'c' || bytes[i] == 'n')) {
         const std::string word(bytes + i, end - i);
@@ -140,20 +140,20 @@ class Installation {
     }
   }
 
-  static bool in_identifier(char c) {
+  static bool IsInIdentifier(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
   }
 
-  void add_by_name(const std::string& name) {
+  void AddByName(const std::string& name) {
     const LibraryFamily* family = FamilyOfFunction(name);
     if (family == nullptr) return;
     for (auto& [library, wanted] : libraries_) {
-      if (FamilyOfLibrary(library) == family) wanted.emplace(name, version_of(wanted));
+      if (FamilyOfLibrary(library) == family) wanted.emplace(name, VersionOf(wanted));
     }
   }
 
   // Returns the version of most of a library's functions.
-  static std::string version_of(const Wanted& wanted) {
+  static std::string VersionOf(const Wanted& wanted) {
     for (const auto& [name, version] : wanted) {
       if (!version.empty()) return version;
     }
@@ -166,7 +166,7 @@ class Installation {
   bool first_is_done_ = false;
 };
 
-std::string read_text(const std::string& path) {
+std::string ReadText(const std::string& path) {
   const MappedFile file(path.c_str());
   return std::string(reinterpret_cast<const char*>(file.bytes()), file.size());
 }
@@ -176,12 +176,12 @@ struct Version {
   int part[3] = {0, 0, 0};
 };
 // Returns the version after `mark` in a text.
-Version version_after(const std::string& text, const char* mark) {
+Version VersionAfter(const std::string& text, const char* mark) {
   Version version;
-  std::size_t at = text.find(mark);
+  size_t at = text.find(mark);
   if (at == std::string::npos) return version;
   at += std::strlen(mark);
-  const std::size_t line = text.find('\n', at);
+  const size_t line = text.find('\n', at);
   while (at < text.size() && at < line && std::strchr("0123456789", text[at]) == nullptr) ++at;
   const char* number = text.c_str() + at;
   for (int& part : version.part) {
@@ -194,15 +194,15 @@ Version version_after(const std::string& text, const char* mark) {
 }
 
 // Reads the version of an NVIDIA package named after its CUDA: nvidia-cudnn-cu12==9.1.0.70.
-Version package_version(const std::string& metadata, const std::string& package) {
+Version PackageVersion(const std::string& metadata, const std::string& package) {
   for (const char* cuda : {"-cu13", "-cu12", "-cu11"}) {
-    const Version version = version_after(metadata, ("Requires-Dist: " + package + cuda).c_str());
+    const Version version = VersionAfter(metadata, ("Requires-Dist: " + package + cuda).c_str());
     if (version.part[0] != 0) return version;
   }
   return {};
 }
 
-std::string metadata_of(const std::string& torch) {
+std::string MetadataOf(const std::string& torch) {
   const std::string packages = torch + "/..";
   DIR* open = opendir(packages.c_str());
   if (open == nullptr) return "";
@@ -210,20 +210,20 @@ std::string metadata_of(const std::string& torch) {
   while (const dirent* entry = readdir(open)) {
     const std::string name = entry->d_name;
     if (name.compare(0, 6, "torch-") == 0 && name.find(".dist-info") != std::string::npos) {
-      found = read_text(packages + "/" + name + "/METADATA");
+      found = ReadText(packages + "/" + name + "/METADATA");
     }
   }
   closedir(open);
   return found;
 }
 
-LibraryVersions versions_of(const std::string& torch,
-                            const std::map<std::string, Wanted>& libraries) {
+LibraryVersions VersionsOf(const std::string& torch,
+                           const std::map<std::string, Wanted>& libraries) {
   // The line is "cuda = '12.1'" in old releases and "cuda: Optional[str] = '12.4'" in others.
-  const Version cuda = version_after("\n" + read_text(torch + "/version.py"), "\ncuda");
-  const std::string metadata = metadata_of(torch);
-  Version cudnn = package_version(metadata, "nvidia-cudnn");
-  Version nccl = package_version(metadata, "nvidia-nccl");
+  const Version cuda = VersionAfter("\n" + ReadText(torch + "/version.py"), "\ncuda");
+  const std::string metadata = MetadataOf(torch);
+  Version cudnn = PackageVersion(metadata, "nvidia-cudnn");
+  Version nccl = PackageVersion(metadata, "nvidia-nccl");
   // Wheels that contain NVIDIA's libraries state no versions; these are what most of them contain.
   if (cudnn.part[0] == 0) {
     cudnn = libraries.count("libcudnn.so.8") != 0 ? Version{{8, 7, 0}} : Version{{9, 1, 0}};
@@ -237,49 +237,49 @@ LibraryVersions versions_of(const std::string& torch,
   return versions;
 }
 
-bool failed(const std::string& path, std::string* error) {
+bool FailedAt(const std::string& path, std::string* error) {
   *error = path + ": " + std::strerror(errno);
   return false;
 }
 
-bool write_file(const std::string& path, const std::string& bytes, std::string* error) {
+bool WriteFile(const std::string& path, const std::string& bytes, std::string* error) {
   const std::string part = path + "." + std::to_string(getpid());
   const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return failed(part, error);
-  std::size_t done = 0;
+  if (file < 0) return FailedAt(part, error);
+  size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t n = write(file, bytes.data() + done, bytes.size() - done);
     if (n <= 0) {
       close(file);
       unlink(part.c_str());
-      return failed(part, error);
+      return FailedAt(part, error);
     }
-    done += static_cast<std::size_t>(n);
+    done += static_cast<size_t>(n);
   }
   close(file);
-  return std::rename(part.c_str(), path.c_str()) == 0 ? true : failed(path, error);
+  return std::rename(part.c_str(), path.c_str()) == 0 ? true : FailedAt(path, error);
 }
 
-bool make_folder(const std::string& path, std::string* error) {
-  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+bool MakeFolder(const std::string& path, std::string* error) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string upper = path.substr(0, slash);
-    if (mkdir(upper.c_str(), 0755) != 0 && errno != EEXIST) return failed(upper, error);
+    if (mkdir(upper.c_str(), 0755) != 0 && errno != EEXIST) return FailedAt(upper, error);
     if (slash == std::string::npos) return true;
   }
 }
 
-bool link_core(const std::string& out, std::string* error) {
+bool LinkCore(const std::string& out, std::string* error) {
   const std::string core = LoadedPath(reinterpret_cast<const void*>(&Prepare));
   const std::string link = out + "/" + kCoreName;
   const std::string part = link + "." + std::to_string(getpid());
   char real[4096];
-  if (core.empty() || realpath(core.c_str(), real) == nullptr) return failed(core, error);
+  if (core.empty() || realpath(core.c_str(), real) == nullptr) return FailedAt(core, error);
   if (char linked[4096];
       realpath(link.c_str(), linked) != nullptr && std::strcmp(linked, real) == 0) {
     return true;
   }
-  if (symlink(real, part.c_str()) != 0) return failed(part, error);
-  return std::rename(part.c_str(), link.c_str()) == 0 ? true : failed(link, error);
+  if (symlink(real, part.c_str()) != 0) return FailedAt(part, error);
+  return std::rename(part.c_str(), link.c_str()) == 0 ? true : FailedAt(link, error);
 }
 
 }  // namespace
@@ -287,33 +287,33 @@ bool link_core(const std::string& out, std::string* error) {
 bool Prepare(const std::string& folders, const std::string& out, std::string* error) {
   Installation installation;
   std::string torch;
-  for (std::size_t at = 0; at <= folders.size();) {
-    const std::size_t end = std::min(folders.find(':', at), folders.size());
+  for (size_t at = 0; at <= folders.size();) {
+    const size_t end = std::min(folders.find(':', at), folders.size());
     const std::string folder = folders.substr(at, end - at);
     if (torch.empty()) torch = folder;
-    if (!installation.look_through(folder) && folder == torch) return failed(folder, error);
+    if (!installation.LookThrough(folder) && folder == torch) return FailedAt(folder, error);
     at = end + 1;
   }
   if (installation.libraries().empty()) {
     *error = torch + ": no library in this folder links to CUDA; expected a CUDA build of torch";
     return false;
   }
-  const LibraryVersions versions = versions_of(torch, installation.libraries());
+  const LibraryVersions versions = VersionsOf(torch, installation.libraries());
   if (versions.cuda == 0) {
     *error = torch + "/version.py: it names no CUDA version; expected a CUDA build of torch";
     return false;
   }
-  installation.complete();
-  if (!make_folder(out, error) || !link_core(out, error)) return false;
+  installation.Complete();
+  if (!MakeFolder(out, error) || !LinkCore(out, error)) return false;
   std::string list = out + "/" + kCoreName + "\n";
   for (const auto& [soname, wanted] : installation.libraries()) {
     StubLibrary library{soname, kCoreName, versions, {}};
     for (const auto& [name, version] : wanted) library.symbols.push_back({name, version});
-    if (!write_file(out + "/" + soname, WriteStub(library), error)) return false;
+    if (!WriteFile(out + "/" + soname, WriteStub(library), error)) return false;
     list += out + "/" + soname + "\n";
   }
-  return write_file(out + "/" + kDriverToLink, kLinksNothing, error) &&
-         write_file(out + "/libraries", list, error);
+  return WriteFile(out + "/" + kDriverToLink, kLinksNothing, error) &&
+         WriteFile(out + "/libraries", list, error);
 }
 
 }  // namespace memreplay::card

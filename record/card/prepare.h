@@ -1,5 +1,6 @@
 // Writes the stub libraries that one installation of torch needs.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_PREPARE_H_
+#define MEMREPLAY_RECORD_CARD_PREPARE_H_
 
 #include <string>
 
@@ -15,3 +16,5 @@ namespace memreplay::card {
 bool Prepare(const std::string& folders, const std::string& out, std::string* error);
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_PREPARE_H_

@@ -1,5 +1,6 @@
 // Memory of the card, as cudaMalloc allocates it.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_API_ALLOCATE_H_
+#define MEMREPLAY_RECORD_CARD_API_ALLOCATE_H_
 
 #include <cstddef>
 
@@ -7,6 +8,8 @@ namespace memreplay::card {
 
 // Allocates memory of the current card by the function `what` for `caller`, the code to be named if
 // it is not PyTorch's allocator. Returns a CudaError.
-int Allocate(const char* what, const void* caller, void** out, std::size_t bytes);
+int Allocate(const char* what, const void* caller, void** out, size_t bytes);
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_API_ALLOCATE_H_

@@ -90,10 +90,8 @@ void FillProperties(const Settings& settings, int cuda, int index, void* propert
   // The struct grew with 12 and lost its clocks with 13; all agree up to totalConstMem.
   const bool at_13 = cuda >= 13000;
   std::memset(bytes, 0, cuda >= 13000 ? 1008 : cuda >= 12000 ? 1032 : 728);
-  const auto put = [bytes](std::size_t at, int value) { std::memcpy(bytes + at, &value, 4); };
-  const auto put_size = [bytes](std::size_t at, std::uint64_t value) {
-    std::memcpy(bytes + at, &value, 8);
-  };
+  const auto put = [bytes](size_t at, int value) { std::memcpy(bytes + at, &value, 4); };
+  const auto put_size = [bytes](size_t at, uint64_t value) { std::memcpy(bytes + at, &value, 8); };
   std::snprintf(bytes, 256, "%s", card.title.c_str());
   FillUuid(index, bytes + 256);
   put_size(288, settings.capacity);
@@ -111,24 +109,24 @@ void FillProperties(const Settings& settings, int cuda, int index, void* propert
   put(at_13 ? 388 : 396, SharesHostMemory(card) ? 1 : 0);  // integrated
   put(at_13 ? 392 : 400, 1);                               // canMapHostMemory
   if (!at_13) put(348, card.clock_khz), put(384, 1), put(608, card.memory_clock_khz);
-  const std::size_t shift = at_13 ? 16 : 0;
+  const size_t shift = at_13 ? 16 : 0;
   put(576 - shift, 1);          // concurrentKernels
   put(584 - shift, index + 1);  // pciBusID
   put(600 - shift, 2);          // asyncEngineCount
   put(604 - shift, 1);          // unifiedAddressing
-  const std::size_t later = at_13 ? 20 : 0;
+  const size_t later = at_13 ? 20 : 0;
   put(612 - later, card.memory_bus_bits);
   put(616 - later, card.l2_bytes);
   put(624 - later, capability.threads_per_multiprocessor);
   put(628 - later, 1), put(632 - later, 1), put(636 - later, 1);  // priorities, L1 caches
-  const std::size_t shared = at_13 ? 16 : 0;
-  put_size(640 - shared, static_cast<std::uint64_t>(capability.shared_per_multiprocessor));
+  const size_t shared = at_13 ? 16 : 0;
+  put_size(640 - shared, static_cast<uint64_t>(capability.shared_per_multiprocessor));
   put(648 - shared, kRegisters);
   put(652 - shared, 1);  // managedMemory
-  const std::size_t last = at_13 ? 20 : 0;
+  const size_t last = at_13 ? 20 : 0;
   put(676 - last, 1), put(680 - last, 1), put(684 - last, 1), put(688 - last, 1);
-  const std::size_t optin = at_13 ? 24 : 0;
-  put_size(696 - optin, static_cast<std::uint64_t>(capability.shared_per_block_optin));
+  const size_t optin = at_13 ? 24 : 0;
+  put_size(696 - optin, static_cast<uint64_t>(capability.shared_per_block_optin));
   put(712 - optin, capability.blocks_per_multiprocessor);
   put_size(720 - optin, card.capability >= 80 ? kReservedSharedPerBlock : 0);
   if (cuda >= 12000) {

@@ -1,5 +1,6 @@
 // A card's attributes and properties as CUDA reports them.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_API_ATTRIBUTES_H_
+#define MEMREPLAY_RECORD_CARD_API_ATTRIBUTES_H_
 
 #include "record/card/model/settings.h"
 
@@ -17,3 +18,5 @@ void FillProperties(const Settings& settings, int cuda, int card, void* properti
 void FillUuid(int card, void* uuid);
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_API_ATTRIBUTES_H_

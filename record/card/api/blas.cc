@@ -20,11 +20,11 @@ struct Handle {
 
 ENTRY(int, cublasCreate_v2, Handle** out) {
   *out = new Handle;
-  device().made(kBlasObject, __builtin_return_address(0), *out);
+  TheDevice().Made(kBlasObject, __builtin_return_address(0), *out);
   return 0;
 }
 ENTRY(int, cublasDestroy_v2, Handle* handle) {
-  device().destroyed(kBlasObject, handle);
+  TheDevice().Destroyed(kBlasObject, handle);
   delete handle;
   return 0;
 }
@@ -53,7 +53,7 @@ ENTRY(int, cublasGetStream_v2, const Handle* handle, void** stream) {
   return 0;
 }
 ENTRY(int, cublasGetVersion_v2, const Handle*, int* version) {
-  *version = versions().cuda * 10;  // 12.4 is called 120400
+  *version = Versions().cuda * 10;  // 12.4 is called 120400
   return 0;
 }
 ENTRY(const char*, cublasGetStatusString, int status) {
@@ -62,37 +62,32 @@ ENTRY(const char*, cublasGetStatusString, int status) {
 ENTRY(const char*, cublasGetStatusName, int status) { return cublasGetStatusString(status); }
 
 // Functions on batches report to the host whether their arguments were right.
-int solve_batch(Handle*, int, int, int, const void*, int, const void*, void*, int, int* info, int) {
+int SolveBatch(Handle*, int, int, int, const void*, int, const void*, void*, int, int* info, int) {
   *info = 0;
   return 0;
 }
-ALSO_OF_FOUR_TYPES(cublas, getrsBatched, solve_batch);
-int factor_batch(Handle*, int, int, void*, int, void*, int* info, int) {
+ALSO_OF_FOUR_TYPES(cublas, getrsBatched, SolveBatch);
+int FactorBatch(Handle*, int, int, void*, int, void*, int* info, int) {
   *info = 0;
   return 0;
 }
-ALSO_OF_FOUR_TYPES(cublas, geqrfBatched, factor_batch);
-int least_squares_batch(Handle*, int, int, int, int, void*, int, void*, int, int* info, void*,
-                        int) {
+ALSO_OF_FOUR_TYPES(cublas, geqrfBatched, FactorBatch);
+int LeastSquaresBatch(Handle*, int, int, int, int, void*, int, void*, int, int* info, void*, int) {
   *info = 0;
   return 0;
 }
-ALSO_OF_FOUR_TYPES(cublas, gelsBatched, least_squares_batch);
+ALSO_OF_FOUR_TYPES(cublas, gelsBatched, LeastSquaresBatch);
 
 COUNTED_OBJECT(kBlasLtObject, cublasLtCreate, cublasLtDestroy)
 OBJECT(cublasLtMatmulDescCreate, cublasLtMatmulDescDestroy)
 OBJECT(cublasLtMatrixLayoutCreate, cublasLtMatrixLayoutDestroy)
 OBJECT(cublasLtMatmulPreferenceCreate, cublasLtMatmulPreferenceDestroy)
-ENTRY(std::size_t, cublasLtGetVersion, void) {
-  return static_cast<std::size_t>(versions().cuda) * 10;
-}
-ENTRY(std::size_t, cublasLtGetCudartVersion, void) {
-  return static_cast<std::size_t>(versions().cuda);
-}
+ENTRY(size_t, cublasLtGetVersion, void) { return static_cast<size_t>(Versions().cuda) * 10; }
+ENTRY(size_t, cublasLtGetCudartVersion, void) { return static_cast<size_t>(Versions().cuda); }
 
 struct HeuristicResult {
-  std::uint64_t algorithm[8];
-  std::size_t workspace;
+  uint64_t algorithm[8];
+  size_t workspace;
   int state;
   float waves;
   int reserved[4];
@@ -117,8 +112,8 @@ ENTRY(int, cublasLtMatmulAlgoCheck, void*, void*, void*, void*, void*, void*, vo
   result->waves = 1;
   return 0;
 }
-ENTRY(int, cublasLtMatmulAlgoConfigGetAttribute, const void*, int, void* buffer, std::size_t size,
-      MayBeNull<std::size_t> written) {
+ENTRY(int, cublasLtMatmulAlgoConfigGetAttribute, const void*, int, void* buffer, size_t size,
+      MayBeNull<size_t> written) {
   if (buffer != nullptr) std::memset(buffer, 0, size);
   if (written != nullptr) *written = size;
   return 0;

@@ -13,8 +13,8 @@
 
 namespace memreplay::card {
 
-std::size_t AssumedCudnnWorkspace() {
-  const std::uint64_t bytes = device().settings.cudnn_workspace;
+size_t AssumedCudnnWorkspace() {
+  const uint64_t bytes = TheDevice().settings.cudnn_workspace;
   Assume(("the cuDNN workspace is assumed to be " + std::to_string(bytes) +
           " bytes (--cudnn-workspace changes this)")
              .c_str());
@@ -28,11 +28,11 @@ struct DnnHandle {
 };
 ENTRY(int, cudnnCreate, DnnHandle** out) {
   *out = new DnnHandle;
-  device().made(kDnnObject, __builtin_return_address(0), *out);
+  TheDevice().Made(kDnnObject, __builtin_return_address(0), *out);
   return 0;
 }
 ENTRY(int, cudnnDestroy, MayBeNull<DnnHandle> handle) {
-  device().destroyed(kDnnObject, handle);
+  TheDevice().Destroyed(kDnnObject, handle);
   delete handle.get();
   return 0;
 }
@@ -51,12 +51,10 @@ OBJECT(cudnnCreatePoolingDescriptor, cudnnDestroyPoolingDescriptor)
 OBJECT(cudnnCreateSpatialTransformerDescriptor, cudnnDestroySpatialTransformerDescriptor)
 OBJECT(cudnnCreateCTCLossDescriptor, cudnnDestroyCTCLossDescriptor)
 
-ENTRY(std::size_t, cudnnGetVersion, void) { return static_cast<std::size_t>(versions().cudnn); }
-ENTRY(std::size_t, cudnnGetCudartVersion, void) {
-  return static_cast<std::size_t>(versions().cuda);
-}
+ENTRY(size_t, cudnnGetVersion, void) { return static_cast<size_t>(Versions().cudnn); }
+ENTRY(size_t, cudnnGetCudartVersion, void) { return static_cast<size_t>(Versions().cuda); }
 ENTRY(int, cudnnGetProperty, int part, int* value) {
-  const int version = versions().cudnn;
+  const int version = Versions().cudnn;
   const int unit = version >= 90000 ? 10000 : 1000;  // 9.1.0 is 90100, 8.9.7 is 8907
   *value = part == 0 ? version / unit : part == 1 ? version % unit / 100 : version % 100;
   return 0;
@@ -64,7 +62,7 @@ ENTRY(int, cudnnGetProperty, int part, int* value) {
 ENTRY(const char*, cudnnGetErrorString, int status) {
   return status == 0 ? "CUDNN_STATUS_SUCCESS" : "CUDNN_STATUS_NOT_SUPPORTED";
 }
-ENTRY(void, cudnnGetLastErrorString, char* text, std::size_t size) {
+ENTRY(void, cudnnGetLastErrorString, char* text, size_t size) {
   if (size != 0) *text = 0;
 }
 
@@ -88,7 +86,7 @@ enum AttributeName : int {
   kGraphEngines = 802,
   kEngineIndex = 1301,
 };
-std::size_t size_of_attribute(int type) {
+size_t SizeOfAttribute(int type) {
   switch (type) {
     case kBoolean: return 1;
     case kHandle:
@@ -103,7 +101,7 @@ std::size_t size_of_attribute(int type) {
 
 struct Attribute {
   int type;
-  std::int64_t count;
+  int64_t count;
   std::string bytes;
 };
 struct Descriptor {
@@ -121,23 +119,23 @@ ENTRY(int, cudnnBackendDestroyDescriptor, MayBeNull<Descriptor> descriptor) {
 }
 ENTRY(int, cudnnBackendFinalize, Descriptor*) { return 0; }
 ENTRY(int, cudnnBackendExecute, void*, Descriptor*, Descriptor*) {
-  device().launch();
+  TheDevice().Launch();
   return 0;
 }
-ENTRY(int, cudnnBackendSetAttribute, Descriptor* descriptor, int name, int type, std::int64_t count,
+ENTRY(int, cudnnBackendSetAttribute, Descriptor* descriptor, int name, int type, int64_t count,
       const void* values) {
   if (count < 0) return 2000;  // bad parameter
-  std::string bytes(static_cast<std::size_t>(count) * size_of_attribute(type), '\0');
+  std::string bytes(static_cast<size_t>(count) * SizeOfAttribute(type), '\0');
   if (values != nullptr) std::memcpy(bytes.data(), values, bytes.size());
   descriptor->attributes[name] = {type, count, bytes};
   return 0;
 }
 
 // Returns the value of an attribute that was never set, or -1 if it has none.
-std::int64_t answer_for(int name) {
+int64_t AnswerFor(int name) {
   switch (name) {
     case kPlanWorkspace:
-    case kConfigurationWorkspace: return static_cast<std::int64_t>(AssumedCudnnWorkspace());
+    case kConfigurationWorkspace: return static_cast<int64_t>(AssumedCudnnWorkspace());
     case kGraphEngines: return 1;
     case kConfigurationSharedMemory:
     case kEngineIndex: return 0;
@@ -146,26 +144,26 @@ std::int64_t answer_for(int name) {
 }
 
 ENTRY(int, cudnnBackendGetAttribute, const Descriptor* descriptor, int name, int type,
-      std::int64_t wanted, MayBeNull<std::int64_t> count_or_null, void* values) {
-  std::int64_t ignored;
-  std::int64_t* count = count_or_null != nullptr ? count_or_null.get() : &ignored;
+      int64_t wanted, MayBeNull<int64_t> count_or_null, void* values) {
+  int64_t ignored;
+  int64_t* count = count_or_null != nullptr ? count_or_null.get() : &ignored;
   // The caller made the descriptors to be filled here; ours need nothing filled.
   if (name == kHeuristicResults || name == kConfigurationEngine) {
     *count = 1;
     return 0;
   }
-  const auto give = [&](std::int64_t there, const void* bytes, std::size_t size) {
+  const auto give = [&](int64_t there, const void* bytes, size_t size) {
     *count = there;
     if (values != nullptr && wanted > 0) std::memcpy(values, bytes, size);
     return 0;
   };
   if (const auto found = descriptor->attributes.find(name); found != descriptor->attributes.end()) {
     const Attribute& attribute = found->second;
-    const std::size_t room = static_cast<std::size_t>(wanted) * size_of_attribute(type);
+    const size_t room = static_cast<size_t>(wanted) * SizeOfAttribute(type);
     return give(attribute.count, attribute.bytes.data(), std::min(attribute.bytes.size(), room));
   }
-  if (const std::int64_t value = answer_for(name); value >= 0) {
-    return give(1, &value, size_of_attribute(type));
+  if (const int64_t value = AnswerFor(name); value >= 0) {
+    return give(1, &value, SizeOfAttribute(type));
   }
   *count = 0;  // no knobs and no notes
   return 0;
@@ -173,27 +171,27 @@ ENTRY(int, cudnnBackendGetAttribute, const Descriptor* descriptor, int name, int
 
 // Batch normalisation. Its reserve space holds a mask only when an activation is fused to it.
 ENTRY(int, cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize, void*, int, int, void*, void*,
-      void*, void*, void*, std::size_t* size) {
+      void*, void*, void*, size_t* size) {
   *size = AssumedCudnnWorkspace();
   return 0;
 }
 ENTRY(int, cudnnGetBatchNormalizationBackwardExWorkspaceSize, void*, int, int, void*, void*, void*,
-      void*, void*, void*, void*, std::size_t* size) {
+      void*, void*, void*, void*, size_t* size) {
   *size = AssumedCudnnWorkspace();
   return 0;
 }
 ENTRY(int, cudnnGetBatchNormalizationTrainingExReserveSpaceSize, void*, int, int, void*, void*,
-      std::size_t* size) {
+      size_t* size) {
   *size = 0;
   return 0;
 }
 
 ENTRY(int, cudnnGetCTCLossWorkspaceSize, void*, void*, void*, const int*, const int*, const int*,
-      int, void*, std::size_t* size) {
+      int, void*, size_t* size) {
   *size = AssumedCudnnWorkspace();
   return 0;
 }
-ENTRY(int, cudnnGetCTCLossWorkspaceSize_v8, void*, int, void*, void*, void*, std::size_t* size) {
+ENTRY(int, cudnnGetCTCLossWorkspaceSize_v8, void*, int, void*, void*, void*, size_t* size) {
   *size = AssumedCudnnWorkspace();
   return 0;
 }

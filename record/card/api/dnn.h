@@ -1,5 +1,6 @@
 // What cuDNN's entry points share.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_API_DNN_H_
+#define MEMREPLAY_RECORD_CARD_API_DNN_H_
 
 #include <cstddef>
 
@@ -7,6 +8,8 @@ namespace memreplay::card {
 
 // Returns the workspace in bytes that the settings assume, since only cuDNN knows it, and notes
 // that.
-std::size_t AssumedCudnnWorkspace();
+size_t AssumedCudnnWorkspace();
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_API_DNN_H_

@@ -13,53 +13,53 @@
 namespace memreplay::card {
 namespace {
 
-ENTRY(int, cuInit, unsigned) { return device().visible_count() == 0 ? kNoDevice : kSuccess; }
+ENTRY(int, cuInit, unsigned) { return TheDevice().VisibleCount() == 0 ? kNoDevice : kSuccess; }
 ENTRY(int, cuDriverGetVersion, int* version) {
-  *version = versions().cuda;
+  *version = Versions().cuda;
   return kSuccess;
 }
 ENTRY(int, cuDeviceGet, int* out, int card) {
-  if (no_such_card(card)) return kInvalidDevice;
+  if (NoSuchCard(card)) return kInvalidDevice;
   *out = card;
   return kSuccess;
 }
 ENTRY(int, cuDeviceGetCount, int* count) {
-  *count = device().visible_count();
+  *count = TheDevice().VisibleCount();
   return kSuccess;
 }
 ENTRY(int, cuDeviceGetName, char* name, int size, int card) {
-  if (no_such_card(card)) return kInvalidDevice;
-  std::snprintf(name, static_cast<std::size_t>(size), "%s", device().settings.card->title.c_str());
+  if (NoSuchCard(card)) return kInvalidDevice;
+  std::snprintf(name, static_cast<size_t>(size), "%s", TheDevice().settings.card->title.c_str());
   return kSuccess;
 }
-ENTRY(int, cuDeviceTotalMem_v2, std::size_t* bytes, int card) {
-  if (no_such_card(card)) return kInvalidDevice;
-  *bytes = device().settings.capacity;
+ENTRY(int, cuDeviceTotalMem_v2, size_t* bytes, int card) {
+  if (NoSuchCard(card)) return kInvalidDevice;
+  *bytes = TheDevice().settings.capacity;
   return kSuccess;
 }
 ENTRY(int, cuDeviceGetAttribute, int* value, int attribute, int card) {
-  if (no_such_card(card)) return kInvalidDevice;
-  return AttributeOf(device().settings, attribute, value) ? kSuccess : kInvalidValue;
+  if (NoSuchCard(card)) return kInvalidDevice;
+  return AttributeOf(TheDevice().settings, attribute, value) ? kSuccess : kInvalidValue;
 }
 ENTRY(int, cuDeviceGetUuid, char* uuid, int card) {
-  if (no_such_card(card)) return kInvalidDevice;
+  if (NoSuchCard(card)) return kInvalidDevice;
   FillUuid(card, uuid);
   return kSuccess;
 }
 ALSO(cuDeviceGetUuid_v2, cuDeviceGetUuid);
 ENTRY(int, cuDeviceGetPCIBusId, char* text, int size, int card) {
-  if (no_such_card(card)) return kInvalidDevice;
-  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02x:00.0", card + 1);
+  if (NoSuchCard(card)) return kInvalidDevice;
+  std::snprintf(text, static_cast<size_t>(size), "0000:%02x:00.0", card + 1);
   return kSuccess;
 }
 ENTRY(int, cuDeviceComputeCapability, int* major, int* minor, int card) {
-  if (no_such_card(card)) return kInvalidDevice;
-  *major = device().settings.card->capability / 10;
-  *minor = device().settings.card->capability % 10;
+  if (NoSuchCard(card)) return kInvalidDevice;
+  *major = TheDevice().settings.card->capability / 10;
+  *minor = TheDevice().settings.card->capability % 10;
   return kSuccess;
 }
 ENTRY(int, cuDeviceCanAccessPeer, int* can, int card, int peer) {
-  if (no_such_card(card) || no_such_card(peer)) return kInvalidDevice;
+  if (NoSuchCard(card) || NoSuchCard(peer)) return kInvalidDevice;
   *can = card != peer ? 1 : 0;
   return kSuccess;
 }
@@ -70,60 +70,60 @@ ENTRY(int, cuDevicePrimaryCtxGetState, int, unsigned* flags, int* active) {
   *active = 1;
   return kSuccess;
 }
-ENTRY(int, cuDevicePrimaryCtxRetain, std::uint64_t* context, int card) {
-  if (no_such_card(card)) return kInvalidDevice;
+ENTRY(int, cuDevicePrimaryCtxRetain, uint64_t* context, int card) {
+  if (NoSuchCard(card)) return kInvalidDevice;
   *context = ContextOf(card);
   return kSuccess;
 }
 ENTRY(int, cuDevicePrimaryCtxRelease_v2, int) { return kSuccess; }
-ENTRY(int, cuCtxGetCurrent, std::uint64_t* context) {
-  *context = ContextOf(current_card());
+ENTRY(int, cuCtxGetCurrent, uint64_t* context) {
+  *context = ContextOf(CurrentCard());
   return kSuccess;
 }
-ENTRY(int, cuCtxSetCurrent, std::uint64_t context) {
+ENTRY(int, cuCtxSetCurrent, uint64_t context) {
   if (context == 0) return kSuccess;
   const int card = CardOfContext(context);
-  if (no_such_card(card)) return kInvalidValue;
-  current_card() = card;
+  if (NoSuchCard(card)) return kInvalidValue;
+  CurrentCard() = card;
   return kSuccess;
 }
-ENTRY(int, cuCtxPushCurrent, std::uint64_t context) { return cuCtxSetCurrent(context); }
+ENTRY(int, cuCtxPushCurrent, uint64_t context) { return cuCtxSetCurrent(context); }
 ALSO(cuCtxPushCurrent_v2, cuCtxPushCurrent);
-ENTRY(int, cuCtxPopCurrent, MayBeNull<std::uint64_t> context) {
-  if (context != nullptr) *context = ContextOf(current_card());
+ENTRY(int, cuCtxPopCurrent, MayBeNull<uint64_t> context) {
+  if (context != nullptr) *context = ContextOf(CurrentCard());
   return kSuccess;
 }
 ALSO(cuCtxPopCurrent_v2, cuCtxPopCurrent);
 ENTRY(int, cuCtxGetDevice, int* card) {
-  *card = current_card();
+  *card = CurrentCard();
   return kSuccess;
 }
 ENTRY(int, cuCtxSynchronize, void) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.streams.synchronize_card(current_card(), d.now());
+  d.streams.SynchronizeCard(CurrentCard(), d.now());
   return kSuccess;
 }
-ENTRY(int, cuCtxGetLimit, std::size_t* value, int) {
+ENTRY(int, cuCtxGetLimit, size_t* value, int) {
   *value = 0;
   return kSuccess;
 }
-ENTRY(int, cuCtxSetLimit, int, std::size_t) { return kSuccess; }
-ENTRY(int, cuStreamGetCtx, void*, std::uint64_t* context) { return cuCtxGetCurrent(context); }
+ENTRY(int, cuCtxSetLimit, int, size_t) { return kSuccess; }
+ENTRY(int, cuStreamGetCtx, void*, uint64_t* context) { return cuCtxGetCurrent(context); }
 ENTRY(int, cuStreamSynchronize, void* stream) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.streams.synchronize(stream_key(stream), d.now());
+  d.streams.Synchronize(StreamKeyOf(stream), d.now());
   return kSuccess;
 }
 
 // Modules: code of Triton, NVRTC and others is accepted and never run. Handles are numbers.
-std::atomic<std::uint64_t> next_handle{0x100000};
-std::uint64_t new_handle() { return next_handle.fetch_add(16, std::memory_order_relaxed); }
+std::atomic<uint64_t> next_handle{0x100000};
+uint64_t NewHandle() { return next_handle.fetch_add(16, std::memory_order_relaxed); }
 
-ENTRY(int, cuModuleLoadData, std::uint64_t* module, const void*) {
-  *module = new_handle();
-  device().made(kModuleObject, __builtin_return_address(0), pointer(*module));
+ENTRY(int, cuModuleLoadData, uint64_t* module, const void*) {
+  *module = NewHandle();
+  TheDevice().Made(kModuleObject, __builtin_return_address(0), Pointer(*module));
   return kSuccess;
 }
 ALSO(cuModuleLoadDataEx, cuModuleLoadData);
@@ -133,32 +133,30 @@ ALSO(cuLibraryLoadData, cuModuleLoadData);
 ALSO(cuLibraryLoadFromFile, cuModuleLoadData);
 ALSO(cudaLibraryLoadData, cuModuleLoadData);
 ALSO(cudaLibraryLoadFromFile, cuModuleLoadData);
-ENTRY(int, cuModuleUnload, std::uint64_t module) {
-  device().destroyed(kModuleObject, pointer(module));
+ENTRY(int, cuModuleUnload, uint64_t module) {
+  TheDevice().Destroyed(kModuleObject, Pointer(module));
   return kSuccess;
 }
 ALSO(cuLibraryUnload, cuModuleUnload);
 ALSO(cudaLibraryUnload, cuModuleUnload);
-ENTRY(int, cuModuleGetFunction, std::uint64_t* function, std::uint64_t, const char*) {
-  *function = new_handle();
-  device().made(kKernelObject, __builtin_return_address(0), pointer(*function));
+ENTRY(int, cuModuleGetFunction, uint64_t* function, uint64_t, const char*) {
+  *function = NewHandle();
+  TheDevice().Made(kKernelObject, __builtin_return_address(0), Pointer(*function));
   return kSuccess;
 }
 ALSO(cuLibraryGetKernel, cuModuleGetFunction);
 ALSO(cudaLibraryGetKernel, cuModuleGetFunction);
-ENTRY(int, cuKernelGetFunction, std::uint64_t* function, std::uint64_t kernel) {
+ENTRY(int, cuKernelGetFunction, uint64_t* function, uint64_t kernel) {
   *function = kernel;
   return kSuccess;
 }
-ENTRY(int, cuModuleGetGlobal_v2, void*, void*, std::uint64_t, const char*) {
-  return kSymbolNotFound;
-}
-ENTRY(int, cuLinkCreate_v2, unsigned, void*, void*, std::uint64_t* state) {
-  *state = new_handle();
+ENTRY(int, cuModuleGetGlobal_v2, void*, void*, uint64_t, const char*) { return kSymbolNotFound; }
+ENTRY(int, cuLinkCreate_v2, unsigned, void*, void*, uint64_t* state) {
+  *state = NewHandle();
   return kSuccess;
 }
 ENTRY(int, cuLinkAddData_v2, void) { return kSuccess; }
-ENTRY(int, cuLinkComplete, void*, const void** image, std::size_t* size) {
+ENTRY(int, cuLinkComplete, void*, const void** image, size_t* size) {
   static const char kImage[16] = {};
   *image = kImage;
   *size = sizeof kImage;
@@ -174,7 +172,7 @@ ENTRY(int, cuFuncGetAttribute, int* value, int attribute, void*) {
 ENTRY(int, cuFuncSetAttribute, void*, int, int) { return kSuccess; }
 ENTRY(int, cuFuncSetCacheConfig, void*, int) { return kSuccess; }
 ENTRY(int, cuLaunchKernel, void*) {
-  device().launch();
+  TheDevice().Launch();
   return kSuccess;
 }
 ALSO(cuLaunchKernelEx, cuLaunchKernel);
@@ -189,7 +187,7 @@ ENTRY(int, cuTensorMapEncodeTiled, char* map) {
   return kSuccess;
 }
 
-ENTRY(int, cuMemcpyDtoHAsync_v2, void* to, const void* from, std::size_t size, void*) {
+ENTRY(int, cuMemcpyDtoHAsync_v2, void* to, const void* from, size_t size, void*) {
   return Copy(to, from, size) ? kSuccess : kInvalidValue;
 }
 ALSO(cuMemcpyHtoDAsync_v2, cuMemcpyDtoHAsync_v2);
@@ -197,16 +195,16 @@ ALSO(cuMemcpyDtoDAsync_v2, cuMemcpyDtoHAsync_v2);
 ALSO(cuMemcpyDtoH_v2, cuMemcpyDtoHAsync_v2);
 ALSO(cuMemcpyHtoD_v2, cuMemcpyDtoHAsync_v2);
 ALSO(cuMemcpyAsync, cuMemcpyDtoHAsync_v2);
-ENTRY(int, cuMemsetD8Async, void* to, unsigned char byte, std::size_t size, void*) {
+ENTRY(int, cuMemsetD8Async, void* to, unsigned char byte, size_t size, void*) {
   return Fill(to, byte, size) ? kSuccess : kInvalidValue;
 }
-ENTRY(int, cuMemsetD32Async, void* to, unsigned value, std::size_t count, void*) {
+ENTRY(int, cuMemsetD32Async, void* to, unsigned value, size_t count, void*) {
   // A pattern of equal bytes is a fill; other patterns are written one by one while they are small.
   const unsigned byte = value & 0xff;
-  if (value == byte * 0x01010101U || count * 4 > device().settings.copy_limit) {
+  if (value == byte * 0x01010101U || count * 4 > TheDevice().settings.copy_limit) {
     return Fill(to, static_cast<int>(byte), count * 4) ? kSuccess : kInvalidValue;
   }
-  for (std::size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count; ++i) {
     if (!Copy(static_cast<char*>(to) + i * 4, &value, 4)) return kInvalidValue;
   }
   return kSuccess;
@@ -215,7 +213,7 @@ ENTRY(int, cuStreamWriteValue32, void*, void* to, unsigned value, unsigned) {
   return Copy(to, &value, sizeof value) ? kSuccess : kInvalidValue;
 }
 ALSO(cuStreamWriteValue32_v2, cuStreamWriteValue32);
-ENTRY(int, cuStreamWaitValue32, void*, std::uint64_t, unsigned, unsigned) { return kSuccess; }
+ENTRY(int, cuStreamWaitValue32, void*, uint64_t, unsigned, unsigned) { return kSuccess; }
 ALSO(cuStreamWaitValue32_v2, cuStreamWaitValue32);
 
 // Refuses NVIDIA's private interface to the driver, which is not published. CUDA's runtime needs it
@@ -227,7 +225,7 @@ ENTRY(int, cuGetExportTable, const void** table, const void*) {
 
 // Looks up a requested entry point in the table; "_v2" and so on are what a header's macros would
 // have chosen. A missing one is noted and answered as an old driver would.
-void* entry_point(const char* name, const void* caller) {
+void* EntryPoint(const char* name, const void* caller) {
   for (const char* suffix : {"_v3", "_v2", ""}) {
     if (void* function = FindEntry((std::string(name) + suffix).c_str())) return function;
   }
@@ -237,27 +235,27 @@ void* entry_point(const char* name, const void* caller) {
   return nullptr;
 }
 enum { kFound = 0, kNotFound = 1 };
-int find_entry(const char* name, void** function, int* status, const void* caller) {
-  *function = entry_point(name, caller);
+int LookUp(const char* name, void** function, int* status, const void* caller) {
+  *function = EntryPoint(name, caller);
   if (status != nullptr) *status = *function != nullptr ? kFound : kNotFound;
   return *function != nullptr ? kSuccess : kSymbolNotFound;
 }
-ENTRY(int, cudaGetDriverEntryPoint, const char* name, void** function, std::uint64_t,
+ENTRY(int, cudaGetDriverEntryPoint, const char* name, void** function, uint64_t,
       MayBeNull<int> status) {
-  const int error = find_entry(name, function, status, __builtin_return_address(0));
+  const int error = LookUp(name, function, status, __builtin_return_address(0));
   return error == kSuccess ? kSuccess : Failed(error);
 }
-ENTRY(int, cudaGetDriverEntryPointByVersion, const char* name, void** function, unsigned,
-      std::uint64_t, MayBeNull<int> status) {
-  const int error = find_entry(name, function, status, __builtin_return_address(0));
+ENTRY(int, cudaGetDriverEntryPointByVersion, const char* name, void** function, unsigned, uint64_t,
+      MayBeNull<int> status) {
+  const int error = LookUp(name, function, status, __builtin_return_address(0));
   return error == kSuccess ? kSuccess : Failed(error);
 }
-ENTRY(int, cuGetProcAddress, const char* name, void** function, int, std::uint64_t) {
-  return find_entry(name, function, nullptr, __builtin_return_address(0));
+ENTRY(int, cuGetProcAddress, const char* name, void** function, int, uint64_t) {
+  return LookUp(name, function, nullptr, __builtin_return_address(0));
 }
-ENTRY(int, cuGetProcAddress_v2, const char* name, void** function, int, std::uint64_t,
+ENTRY(int, cuGetProcAddress_v2, const char* name, void** function, int, uint64_t,
       MayBeNull<int> status) {
-  return find_entry(name, function, status, __builtin_return_address(0));
+  return LookUp(name, function, status, __builtin_return_address(0));
 }
 
 }  // namespace

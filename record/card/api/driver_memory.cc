@@ -17,87 +17,83 @@ struct AllocationProperties {  // the head of CUmemAllocationProp
   int location_id;
 };
 
-ENTRY(int, cuMemGetAllocationGranularity, std::size_t* granularity, const void*, int) {
+ENTRY(int, cuMemGetAllocationGranularity, size_t* granularity, const void*, int) {
   *granularity = kDriverUnit;
   return kSuccess;
 }
 
-ENTRY(int, cuMemAddressReserve, std::uint64_t* address, std::size_t size, std::size_t,
-      std::uint64_t, std::uint64_t) {
+ENTRY(int, cuMemAddressReserve, uint64_t* address, size_t size, size_t, uint64_t, uint64_t) {
   if (size == 0) return kInvalidValue;
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  *address = d.cards[static_cast<std::size_t>(current_card())].reserve(size);
+  *address = d.cards[static_cast<size_t>(CurrentCard())].Reserve(size);
   if (*address == 0) return kMemoryAllocation;
-  d.outside.Allocated(kReservedAddresses, __builtin_return_address(0), current_card(), *address,
+  d.outside.Allocated(kReservedAddresses, __builtin_return_address(0), CurrentCard(), *address,
                       size);
   return kSuccess;
 }
 
-ENTRY(int, cuMemAddressFree, std::uint64_t address, std::size_t) {
-  Device& d = device();
+ENTRY(int, cuMemAddressFree, uint64_t address, size_t) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const int card = d.backing.card_of(address);
+  const int card = d.backing.CardOf(address);
   if (card < 0) return kInvalidValue;
   d.outside.Freed(address);
-  return d.cards[static_cast<std::size_t>(card)].unreserve(address) != 0 ? kSuccess : kInvalidValue;
+  return d.cards[static_cast<size_t>(card)].Unreserve(address) != 0 ? kSuccess : kInvalidValue;
 }
 
-ENTRY(int, cuMemCreate, std::uint64_t* handle, std::size_t size,
-      MayBeNull<const AllocationProperties> properties, std::uint64_t) {
+ENTRY(int, cuMemCreate, uint64_t* handle, size_t size,
+      MayBeNull<const AllocationProperties> properties, uint64_t) {
   if (size == 0) return kInvalidValue;
   if (properties != nullptr && (properties->handle_types & kFabric) != 0) return kNotSupported;
-  Device& d = device();
-  const int card = properties != nullptr ? properties->location_id : current_card();
+  Device& d = TheDevice();
+  const int card = properties != nullptr ? properties->location_id : CurrentCard();
   if (card < 0 || card >= d.count()) return kInvalidDevice;
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const std::uint64_t page = d.cards[static_cast<std::size_t>(card)].create_page(size);
+  const uint64_t page = d.cards[static_cast<size_t>(card)].CreatePage(size);
   if (page == 0) return kMemoryAllocation;
   *handle = HandleOf(page, card);
   d.outside.Allocated("cuMemCreate", __builtin_return_address(0), card, *handle, size);
   return kSuccess;
 }
 
-ENTRY(int, cuMemRelease, std::uint64_t handle) {
-  Device& d = device();
-  const auto card = static_cast<std::size_t>(handle % kMaxCards);
+ENTRY(int, cuMemRelease, uint64_t handle) {
+  Device& d = TheDevice();
+  const auto card = static_cast<size_t>(handle % kMaxCards);
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (card >= d.cards.size()) return kInvalidValue;
   d.outside.Freed(handle);
-  return d.cards[card].release_page(handle / kMaxCards) ? kSuccess : kInvalidValue;
+  return d.cards[card].ReleasePage(handle / kMaxCards) ? kSuccess : kInvalidValue;
 }
 
-ENTRY(int, cuMemMap, std::uint64_t address, std::size_t size, std::size_t, std::uint64_t handle,
-      std::uint64_t) {
-  Device& d = device();
-  if (size == 0 || d.backing.card_of(address) < 0) return kInvalidValue;
-  d.backing.open(address, size);
+ENTRY(int, cuMemMap, uint64_t address, size_t size, size_t, uint64_t handle, uint64_t) {
+  Device& d = TheDevice();
+  if (size == 0 || d.backing.CardOf(address) < 0) return kInvalidValue;
+  d.backing.Open(address, size);
   const std::lock_guard<std::mutex> lock(d.mutex);
   d.outside.Mapped(handle, address, size);
   return kSuccess;
 }
 
-ENTRY(int, cuMemUnmap, std::uint64_t address, std::size_t size) {
-  Device& d = device();
-  if (size == 0 || d.backing.card_of(address) < 0) return kInvalidValue;
+ENTRY(int, cuMemUnmap, uint64_t address, size_t size) {
+  Device& d = TheDevice();
+  if (size == 0 || d.backing.CardOf(address) < 0) return kInvalidValue;
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.known.forget(address, size);
-  d.backing.close(address, size);
+  d.known.Forget(address, size);
+  d.backing.Close(address, size);
   d.outside.Unmapped(address);
   return kSuccess;
 }
 
-ENTRY(int, cuMemSetAccess, std::uint64_t, std::size_t, const void*, std::size_t) {
-  return kSuccess;
-}
+ENTRY(int, cuMemSetAccess, uint64_t, size_t, const void*, size_t) { return kSuccess; }
 
-ENTRY(int, cuMemGetAddressRange_v2, MayBeNull<std::uint64_t> base, MayBeNull<std::size_t> size,
-      std::uint64_t address) {
-  Device& d = device();
-  const int card = d.backing.card_of(address);
+ENTRY(int, cuMemGetAddressRange_v2, MayBeNull<uint64_t> base, MayBeNull<size_t> size,
+      uint64_t address) {
+  Device& d = TheDevice();
+  const int card = d.backing.CardOf(address);
   if (card < 0) return kInvalidValue;
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const Memory::Allocation found = d.cards[static_cast<std::size_t>(card)].allocation_of(address);
+  const Memory::Allocation found = d.cards[static_cast<size_t>(card)].AllocationOf(address);
   if (base != nullptr) *base = found.size != 0 ? found.address : address;
   if (size != nullptr) *size = found.size;
   return kSuccess;

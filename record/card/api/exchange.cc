@@ -15,15 +15,15 @@ namespace memreplay::card {
 namespace {
 
 constexpr char kMark[8] = "mrnccl1";
-constexpr std::uint64_t kKept = 4096;  // messages that stay after they were published
-constexpr int kPatience = 600;         // seconds
-constexpr int kNoPatience = 1;         // seconds, after a rank did not answer
+constexpr uint64_t kKept = 4096;  // messages that stay after they were published
+constexpr int kPatience = 600;    // seconds
+constexpr int kNoPatience = 1;    // seconds, after a rank did not answer
 
 // What an identity says: who made it, and in which job.
 struct Identity {
   char mark[8];
-  std::uint64_t job;
-  std::uint32_t process, count;
+  uint64_t job;
+  uint32_t process, count;
 };
 
 // Returns the folder of this job, or "" if its processes share none.
@@ -32,8 +32,8 @@ std::string JobFolder() {
   return folder == nullptr ? "" : folder;
 }
 
-std::uint64_t Hash(const std::string& text) {
-  std::uint64_t hash = 1469598103934665603U;
+uint64_t Hash(const std::string& text) {
+  uint64_t hash = 1469598103934665603U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
   return hash;
 }
@@ -43,11 +43,11 @@ void WriteFile(const std::string& path, const std::string& bytes) {
   const std::string part = path + ".part";
   const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return;
-  std::size_t done = 0;
+  size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t count = write(file, bytes.data() + done, bytes.size() - done);
     if (count < 0 && errno != EINTR) break;
-    if (count > 0) done += static_cast<std::size_t>(count);
+    if (count > 0) done += static_cast<size_t>(count);
   }
   close(file);
   if (done == bytes.size()) rename(part.c_str(), path.c_str());
@@ -62,13 +62,13 @@ bool ReadFile(const std::string& path, std::string* out) {
     const ssize_t count = read(file, buffer, sizeof buffer);
     if (count < 0 && errno == EINTR) continue;
     if (count <= 0) break;
-    out->append(buffer, static_cast<std::size_t>(count));
+    out->append(buffer, static_cast<size_t>(count));
   }
   close(file);
   return true;
 }
 
-std::int64_t Now() {  // milliseconds
+int64_t Now() {  // milliseconds
   timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec * 1000 + now.tv_nsec / 1000000;
@@ -77,14 +77,14 @@ std::int64_t Now() {  // milliseconds
 }  // namespace
 
 void Exchange::MakeIdentity(char* id) {
-  static std::atomic<std::uint32_t> count{0};
+  static std::atomic<uint32_t> count{0};
   std::memset(id, 7, kIdentity);
   const std::string folder = JobFolder();
   if (folder.empty()) return;
   Identity made{};
   std::memcpy(made.mark, kMark, sizeof kMark);
   made.job = Hash(folder);
-  made.process = static_cast<std::uint32_t>(getpid());
+  made.process = static_cast<uint32_t>(getpid());
   made.count = ++count;
   std::memcpy(id, &made, sizeof made);
 }
@@ -103,9 +103,9 @@ std::string Exchange::FolderOf(const char* id) {
 Exchange::Exchange(const std::string& folder, int ranks, int rank)
     : folder_(folder),
       rank_(rank),
-      sent_(static_cast<std::size_t>(ranks)),
-      received_(static_cast<std::size_t>(ranks)),
-      processes_(static_cast<std::size_t>(ranks)),
+      sent_(static_cast<size_t>(ranks)),
+      received_(static_cast<size_t>(ranks)),
+      processes_(static_cast<size_t>(ranks)),
       patience_(kPatience) {
   mkdir(folder_.c_str(), 0700);
   WriteFile(folder_ + "/" + std::to_string(rank_), std::to_string(getpid()));
@@ -114,13 +114,13 @@ Exchange::Exchange(const std::string& folder, int ranks, int rank)
 // Removes nothing: others may still read the messages, and the job's folder is removed as a whole.
 Exchange::~Exchange() = default;
 
-std::string Exchange::PathOf(char kind, std::uint64_t number, int from, int to) const {
+std::string Exchange::PathOf(char kind, uint64_t number, int from, int to) const {
   return folder_ + "/" + kind + std::to_string(number) + "-" + std::to_string(from) + "-" +
          std::to_string(to);
 }
 
 bool Exchange::IsGone(int rank) {
-  pid_t& process = processes_[static_cast<std::size_t>(rank)];
+  pid_t& process = processes_[static_cast<size_t>(rank)];
   if (process == 0) {
     std::string text;
     if (!ReadFile(folder_ + "/" + std::to_string(rank), &text)) return false;  // not there yet
@@ -131,7 +131,7 @@ bool Exchange::IsGone(int rank) {
 
 bool Exchange::Wait(const std::string& path, int rank, Message* out) {
   std::string bytes;
-  const std::int64_t until = Now() + std::int64_t{patience_} * 1000;
+  const int64_t until = Now() + int64_t{patience_} * 1000;
   for (int tries = 0; !ReadFile(path, &bytes); ++tries) {
     if (tries > 100) {
       const bool gone = tries % 50 == 0 && IsGone(rank);
@@ -150,24 +150,24 @@ bool Exchange::Wait(const std::string& path, int rank, Message* out) {
   return true;
 }
 
-std::uint64_t Exchange::Publish(const Message& message) {
-  const std::uint64_t number = ++told_;
+uint64_t Exchange::Publish(const Message& message) {
+  const uint64_t number = ++told_;
   if (number > kKept) unlink(PathOf('c', number - kKept, rank_, rank_).c_str());
   WriteFile(PathOf('c', number, rank_, rank_), (message.known ? '\1' : '\0') + message.bytes);
   return number;
 }
 
-bool Exchange::Hear(std::uint64_t number, int rank, Message* out) {
+bool Exchange::Hear(uint64_t number, int rank, Message* out) {
   return Wait(PathOf('c', number, rank, rank), rank, out);
 }
 
 void Exchange::Send(int to, const Message& message) {
-  const std::uint64_t number = ++sent_[static_cast<std::size_t>(to)];
+  const uint64_t number = ++sent_[static_cast<size_t>(to)];
   WriteFile(PathOf('p', number, rank_, to), (message.known ? '\1' : '\0') + message.bytes);
 }
 
 bool Exchange::Receive(int from, Message* out) {
-  const std::uint64_t number = ++received_[static_cast<std::size_t>(from)];
+  const uint64_t number = ++received_[static_cast<size_t>(from)];
   const std::string path = PathOf('p', number, from, rank_);
   if (!Wait(path, from, out)) return false;
   unlink(path.c_str());

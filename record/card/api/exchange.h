@@ -1,6 +1,7 @@
 // What ranks that are real processes of one machine exchange: the bytes of small collectives and
 // messages, as files in a shared folder. This also makes a barrier wait.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_API_EXCHANGE_H_
+#define MEMREPLAY_RECORD_CARD_API_EXCHANGE_H_
 
 #include <sys/types.h>
 
@@ -15,10 +16,10 @@ namespace memreplay::card {
 // minutes (as long as PyTorch waits for NCCL), sends nothing.
 class Exchange {
  public:
-  // Returns the folder in which the ranks of an identity meet; "" if they cannot because they share
-  // no folder or the identity was not made by memreplay. `id` has kIdentity bytes.
-  static constexpr std::size_t kIdentity = 128;
+  static constexpr size_t kIdentity = 128;  // bytes, as NCCL has them
   static void MakeIdentity(char* id);
+  // Returns the folder in which the ranks of an identity meet; "" if they cannot because they share
+  // no folder or the identity was not made by memreplay.
   static std::string FolderOf(const char* id);
 
   Exchange(const std::string& folder, int ranks, int rank);
@@ -31,23 +32,25 @@ class Exchange {
     std::string bytes;
   };
   // Publishes a message for all ranks until all must have read it, and returns its number.
-  std::uint64_t Publish(const Message& message);
-  bool Hear(std::uint64_t number, int rank, Message* out);
+  uint64_t Publish(const Message& message);
+  bool Hear(uint64_t number, int rank, Message* out);
   // Sends a message to one rank.
   void Send(int to, const Message& message);
   bool Receive(int from, Message* out);
 
  private:
-  std::string PathOf(char kind, std::uint64_t number, int from, int to) const;
+  std::string PathOf(char kind, uint64_t number, int from, int to) const;
   bool IsGone(int rank);
   bool Wait(const std::string& path, int rank, Message* out);
 
   std::string folder_;
   int rank_;
-  std::uint64_t told_ = 0;
-  std::vector<std::uint64_t> sent_, received_;  // by rank
-  std::vector<pid_t> processes_;                // by rank; 0: not known yet
-  int patience_;                                // seconds
+  uint64_t told_ = 0;
+  std::vector<uint64_t> sent_, received_;  // by rank
+  std::vector<pid_t> processes_;           // by rank; 0: not known yet
+  int patience_;                           // seconds
 };
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_API_EXCHANGE_H_

@@ -5,26 +5,26 @@
 namespace memreplay::card {
 namespace {
 
-constexpr std::uint32_t kWrapperMagic = 0x466243b1;
-constexpr std::uint32_t kFatBinaryMagic = 0xba55ed50;
-enum Kind : std::uint16_t { kPtx = 1, kMachineCode = 2 };
+constexpr uint32_t kWrapperMagic = 0x466243b1;
+constexpr uint32_t kFatBinaryMagic = 0xba55ed50;
+enum Kind : uint16_t { kPtx = 1, kMachineCode = 2 };
 
 struct Wrapper {
-  std::uint32_t magic, version;
+  uint32_t magic, version;
   const unsigned char* data;
 };
 struct FatBinary {
-  std::uint32_t magic;
-  std::uint16_t version, header_size;
-  std::uint64_t size;  // of all images
+  uint32_t magic;
+  uint16_t version, header_size;
+  uint64_t size;  // of all images
 };
 struct Image {
-  std::uint16_t kind, version;
-  std::uint32_t header_size;
-  std::uint64_t size;
-  std::uint32_t compressed_size, options;
-  std::uint16_t minor, major;
-  std::uint32_t architecture;
+  uint16_t kind, version;
+  uint32_t header_size;
+  uint64_t size;
+  uint32_t compressed_size, options;
+  uint16_t minor, major;
+  uint32_t architecture;
 };
 
 }  // namespace
@@ -47,8 +47,8 @@ int ArchitectureFor(const void* wrapper, int capability) {
       }
       if (image->kind == kPtx && architecture > ptx) ptx = architecture;
     }
-    const std::uint64_t size = image->header_size + image->size;
-    if (size == 0 || size > static_cast<std::uint64_t>(end - at)) break;
+    const uint64_t size = image->header_size + image->size;
+    if (size == 0 || size > static_cast<uint64_t>(end - at)) break;
     at += size;
   }
   return code != 0 ? code : ptx;

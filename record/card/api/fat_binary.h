@@ -1,5 +1,6 @@
 // The images of kernels that nvcc puts into a library.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_API_FAT_BINARY_H_
+#define MEMREPLAY_RECORD_CARD_API_FAT_BINARY_H_
 
 namespace memreplay::card {
 
@@ -10,3 +11,5 @@ namespace memreplay::card {
 int ArchitectureFor(const void* wrapper, int capability);
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_API_FAT_BINARY_H_

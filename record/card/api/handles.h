@@ -1,5 +1,6 @@
 // Objects of the mathematics libraries that only carry settings.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_API_HANDLES_H_
+#define MEMREPLAY_RECORD_CARD_API_HANDLES_H_
 
 #include <cstdlib>
 
@@ -20,16 +21,18 @@ inline int NewObject(void** out) {
   }
 
 // Likewise, of an object that takes memory of the card. The file includes device.h.
-#define COUNTED_OBJECT(what, create, destroy)               \
-  ENTRY(int, create, void** out) {                          \
-    const int status = NewObject(out);                      \
-    device().made(what, __builtin_return_address(0), *out); \
-    return status;                                          \
-  }                                                         \
-  ENTRY(int, destroy, void* object) {                       \
-    device().destroyed(what, object);                       \
-    std::free(object);                                      \
-    return 0;                                               \
+#define COUNTED_OBJECT(what, create, destroy)                  \
+  ENTRY(int, create, void** out) {                             \
+    const int status = NewObject(out);                         \
+    TheDevice().Made(what, __builtin_return_address(0), *out); \
+    return status;                                             \
+  }                                                            \
+  ENTRY(int, destroy, void* object) {                          \
+    TheDevice().Destroyed(what, object);                       \
+    std::free(object);                                         \
+    return 0;                                                  \
   }
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_API_HANDLES_H_

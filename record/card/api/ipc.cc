@@ -16,22 +16,22 @@ constexpr char kIpcMark[8] = "mripc01";
 
 struct IpcHandle {
   char mark[8];
-  std::uint64_t process, address, size;
+  uint64_t process, address, size;
   char unused[32];
 };
 static_assert(sizeof(IpcHandle) == 64);
 
 ENTRY(int, cudaIpcGetMemHandle, IpcHandle* handle, const void* address) {
-  Device& d = device();
-  const int card = d.backing.card_of(number(address));
+  Device& d = TheDevice();
+  const int card = d.backing.CardOf(Number(address));
   if (card < 0) return Failed(kInvalidValue);
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const std::uint64_t size = d.cards[static_cast<std::size_t>(card)].size_of(number(address));
+  const uint64_t size = d.cards[static_cast<size_t>(card)].SizeOf(Number(address));
   if (size == 0) return Refuse("libcudart.so", "cudaIpcGetMemHandle", Failed(kNotSupported));
   *handle = {};
   std::memcpy(handle->mark, kIpcMark, sizeof kIpcMark);
-  handle->process = static_cast<std::uint64_t>(getpid());
-  handle->address = number(address);
+  handle->process = static_cast<uint64_t>(getpid());
+  handle->address = Number(address);
   handle->size = size;
   return kSuccess;
 }
@@ -39,28 +39,27 @@ ENTRY(int, cudaIpcGetMemHandle, IpcHandle* handle, const void* address) {
 ENTRY(int, cudaIpcOpenMemHandle, void** out, IpcHandle handle, unsigned) {
   *out = nullptr;
   if (std::memcmp(handle.mark, kIpcMark, sizeof kIpcMark) != 0) return Failed(kInvalidValue);
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const std::uint64_t address =
-      d.cards[static_cast<std::size_t>(current_card())].reserve(handle.size);
+  const uint64_t address = d.cards[static_cast<size_t>(CurrentCard())].Reserve(handle.size);
   if (address == 0) return Failed(kMemoryAllocation);
-  d.backing.open(address, handle.size);
+  d.backing.Open(address, handle.size);
   d.mapped[address] = handle.size;
   Assume("memory was shared by another process, and its values are unknown here");
-  *out = pointer(address);
+  *out = Pointer(address);
   return kSuccess;
 }
 
 ENTRY(int, cudaIpcCloseMemHandle, void* address) {
-  Device& d = device();
-  const int card = d.backing.card_of(number(address));
+  Device& d = TheDevice();
+  const int card = d.backing.CardOf(Number(address));
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const auto range = d.mapped.find(number(address));
+  const auto range = d.mapped.find(Number(address));
   if (card < 0 || range == d.mapped.end()) return Failed(kInvalidValue);
-  d.known.forget(range->first, range->second);
-  d.backing.close(range->first, range->second);
+  d.known.Forget(range->first, range->second);
+  d.backing.Close(range->first, range->second);
   d.mapped.erase(range);
-  d.cards[static_cast<std::size_t>(card)].unreserve(number(address));
+  d.cards[static_cast<size_t>(card)].Unreserve(Number(address));
   return kSuccess;
 }
 

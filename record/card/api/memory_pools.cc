@@ -17,65 +17,65 @@ struct PoolProperties {  // the head of cudaMemPoolProps
 };
 constexpr int kOnCard = 1;  // cudaMemLocationTypeDevice
 
-void* handle_of(std::size_t index) { return pointer((index + 1) * 16); }
+void* PoolHandleOf(size_t index) { return Pointer((index + 1) * 16); }
 
 // Returns null for a handle that is no live pool. The lock is held.
-Device::Pool* pool_of(Device* d, const void* handle) {
-  const std::uint64_t index = number(handle) / 16 - 1;
+Device::Pool* PoolOf(Device* d, const void* handle) {
+  const uint64_t index = Number(handle) / 16 - 1;
   if (index >= d->pools.size() || d->pools[index].pool == nullptr) return nullptr;
   return &d->pools[index];
 }
 
 // Allocates from a pool; `handle` null: the current pool of the current card.
-int allocate_from(const void* handle, const char* what, const void* caller, std::uint64_t* out,
-                  std::size_t bytes) {
-  Device& d = device();
+int AllocateFrom(const void* handle, const char* what, const void* caller, uint64_t* out,
+                 size_t bytes) {
+  Device& d = TheDevice();
   *out = 0;
   if (d.count() == 0) return Failed(kNoDevice);
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (handle == nullptr) {
-    handle = handle_of(d.current_pools[static_cast<std::size_t>(current_card())]);
+    handle = PoolHandleOf(d.current_pools[static_cast<size_t>(CurrentCard())]);
   }
-  Device::Pool* from = pool_of(&d, handle);
+  Device::Pool* from = PoolOf(&d, handle);
   if (from == nullptr) return Failed(kInvalidValue);
   if (bytes == 0) return kSuccess;
-  const std::uint64_t address = from->pool->allocate(bytes);
+  const uint64_t address = from->pool->Allocate(bytes);
   if (address == 0) return Failed(kMemoryAllocation);
   Assume("memory of cudaMallocAsync is assumed to lie in its pool without holes");
-  d.backing.open(address, WholeDriverUnits(bytes));
+  d.backing.Open(address, WholeDriverUnits(bytes));
   d.outside.Allocated(what, caller, from->card, address, bytes);
   d.outside.Mapped(address, address, bytes);
   *out = address;
   return kSuccess;
 }
 
-ENTRY(int, cudaMallocAsync, std::uint64_t* out, std::size_t bytes, void*) {
-  return allocate_from(nullptr, "cudaMallocAsync", __builtin_return_address(0), out, bytes);
+ENTRY(int, cudaMallocAsync, uint64_t* out, size_t bytes, void*) {
+  return AllocateFrom(nullptr, "cudaMallocAsync", __builtin_return_address(0), out, bytes);
 }
 ALSO(cudaMallocAsync_ptsz, cudaMallocAsync);
-ENTRY(int, cuMemAllocAsync, std::uint64_t* out, std::size_t bytes, void*) {
-  return allocate_from(nullptr, "cuMemAllocAsync", __builtin_return_address(0), out, bytes);
+ENTRY(int, cuMemAllocAsync, uint64_t* out, size_t bytes, void*) {
+  return AllocateFrom(nullptr, "cuMemAllocAsync", __builtin_return_address(0), out, bytes);
 }
 ALSO(cuMemAllocAsync_ptsz, cuMemAllocAsync);
-ENTRY(int, cudaMallocFromPoolAsync, std::uint64_t* out, std::size_t bytes, void* pool, void*) {
+ENTRY(int, cudaMallocFromPoolAsync, uint64_t* out, size_t bytes, void* pool, void*) {
   return pool == nullptr ? Failed(kInvalidValue)
-                         : allocate_from(pool, "cudaMallocFromPoolAsync",
-                                         __builtin_return_address(0), out, bytes);
+                         : AllocateFrom(pool, "cudaMallocFromPoolAsync",
+                                        __builtin_return_address(0), out, bytes);
 }
 ALSO(cudaMallocFromPoolAsync_ptsz, cudaMallocFromPoolAsync);
-ENTRY(int, cuMemAllocFromPoolAsync, std::uint64_t* out, std::size_t bytes, void* pool, void*) {
+ENTRY(int, cuMemAllocFromPoolAsync, uint64_t* out, size_t bytes, void* pool, void*) {
   return pool == nullptr ? Failed(kInvalidValue)
-                         : allocate_from(pool, "cuMemAllocFromPoolAsync",
-                                         __builtin_return_address(0), out, bytes);
+                         : AllocateFrom(pool, "cuMemAllocFromPoolAsync",
+                                        __builtin_return_address(0), out, bytes);
 }
 ALSO(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync);
 
 ENTRY(int, cudaFreeAsync, void* address, void*) {
   if (address == nullptr) return kSuccess;
   {
-    Device& d = device();
+    Device& d = TheDevice();
     const std::lock_guard<std::mutex> lock(d.mutex);
-    if (d.free_pooled(number(address)) != 0) return kSuccess;
+    if (d.FreePooled(Number(address)) != 0) return kSuccess;
   }
   return reinterpret_cast<int (*)(void*)>(FindEntry("cudaFree"))(address);
 }
@@ -84,57 +84,56 @@ ALSO(cuMemFreeAsync, cudaFreeAsync);
 ALSO(cuMemFreeAsync_ptsz, cudaFreeAsync);
 
 ENTRY(int, cudaMemPoolCreate, void** out, const PoolProperties* properties) {
-  Device& d = device();
+  Device& d = TheDevice();
   if (properties->location_type != kOnCard) return Failed(kNotSupported);
   const int card = properties->location_id;
   if (card < 0 || card >= d.count()) return Failed(kInvalidDevice);
   const std::lock_guard<std::mutex> lock(d.mutex);
-  *out = handle_of(d.pools.size());
-  Memory* memory = &d.cards[static_cast<std::size_t>(card)];
+  *out = PoolHandleOf(d.pools.size());
+  Memory* memory = &d.cards[static_cast<size_t>(card)];
   d.pools.push_back({card, std::make_unique<MemoryPool>(memory)});
   return kSuccess;
 }
 ALSO(cuMemPoolCreate, cudaMemPoolCreate);
 
 ENTRY(int, cudaMemPoolDestroy, void* handle) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  Device::Pool* found = pool_of(&d, handle);
-  const auto index = static_cast<std::size_t>(found - d.pools.data());
+  Device::Pool* found = PoolOf(&d, handle);
+  const auto index = static_cast<size_t>(found - d.pools.data());
   if (found == nullptr || index < d.cards.size()) return Failed(kInvalidValue);  // or a default one
-  std::size_t& current = d.current_pools[static_cast<std::size_t>(found->card)];
-  if (current == index) current = static_cast<std::size_t>(found->card);
+  size_t& current = d.current_pools[static_cast<size_t>(found->card)];
+  if (current == index) current = static_cast<size_t>(found->card);
   // What was allocated from it stays valid until it is freed.
   found->pool->keep = 0;
-  found->pool->trim(0);
+  found->pool->Trim(0);
   if (found->pool->used() == 0) found->pool.reset();
   return kSuccess;
 }
 ALSO(cuMemPoolDestroy, cudaMemPoolDestroy);
 
-int get_pool(std::size_t index, int card, void** out) {
-  if (card < 0 || card >= device().count()) return Failed(kInvalidDevice);
-  *out = handle_of(index);
+int GetPool(size_t index, int card, void** out) {
+  if (card < 0 || card >= TheDevice().count()) return Failed(kInvalidDevice);
+  *out = PoolHandleOf(index);
   return kSuccess;
 }
 ENTRY(int, cudaDeviceGetDefaultMemPool, void** out, int card) {
-  return get_pool(static_cast<std::size_t>(card), card, out);
+  return GetPool(static_cast<size_t>(card), card, out);
 }
 ALSO(cuDeviceGetDefaultMemPool, cudaDeviceGetDefaultMemPool);
 ENTRY(int, cudaDeviceGetMemPool, void** out, int card) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
   const bool is_card = card >= 0 && card < d.count();
-  return get_pool(is_card ? d.current_pools[static_cast<std::size_t>(card)] : 0, card, out);
+  return GetPool(is_card ? d.current_pools[static_cast<size_t>(card)] : 0, card, out);
 }
 ALSO(cuDeviceGetMemPool, cudaDeviceGetMemPool);
 ENTRY(int, cudaDeviceSetMemPool, int card, void* handle) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const Device::Pool* found = pool_of(&d, handle);
+  const Device::Pool* found = PoolOf(&d, handle);
   if (found == nullptr || found->card != card) return Failed(kInvalidValue);
-  d.current_pools[static_cast<std::size_t>(card)] =
-      static_cast<std::size_t>(found - d.pools.data());
+  d.current_pools[static_cast<size_t>(card)] = static_cast<size_t>(found - d.pools.data());
   return kSuccess;
 }
 ALSO(cuDeviceSetMemPool, cudaDeviceSetMemPool);
@@ -149,25 +148,25 @@ enum PoolAttribute : int {
   kUsed = 7,
   kMaxUsed = 8,
 };
-ENTRY(int, cudaMemPoolSetAttribute, void* handle, int attribute, const std::uint64_t* value) {
-  Device& d = device();
+ENTRY(int, cudaMemPoolSetAttribute, void* handle, int attribute, const uint64_t* value) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const Device::Pool* found = pool_of(&d, handle);
+  const Device::Pool* found = PoolOf(&d, handle);
   if (found == nullptr) return Failed(kInvalidValue);
   if (attribute == kThreshold) found->pool->keep = *value;
   return kSuccess;
 }
 ALSO(cuMemPoolSetAttribute, cudaMemPoolSetAttribute);
-ENTRY(int, cudaMemPoolGetAttribute, void* handle, int attribute, std::uint64_t* value) {
-  Device& d = device();
+ENTRY(int, cudaMemPoolGetAttribute, void* handle, int attribute, uint64_t* value) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const Device::Pool* found = pool_of(&d, handle);
+  const Device::Pool* found = PoolOf(&d, handle);
   if (found == nullptr || attribute < kReuseByEvents) return Failed(kInvalidValue);
   if (attribute <= kReuseByDependencies) {
     *reinterpret_cast<int*>(value) = 1;
     return kSuccess;
   }
-  std::uint64_t& number = *value;
+  uint64_t& number = *value;
   switch (attribute) {
     case kThreshold: number = found->pool->keep; return kSuccess;
     case kHeld: number = found->pool->held(); return kSuccess;
@@ -178,16 +177,16 @@ ENTRY(int, cudaMemPoolGetAttribute, void* handle, int attribute, std::uint64_t* 
   }
 }
 ALSO(cuMemPoolGetAttribute, cudaMemPoolGetAttribute);
-ENTRY(int, cudaMemPoolTrimTo, void* handle, std::size_t keep) {
-  Device& d = device();
+ENTRY(int, cudaMemPoolTrimTo, void* handle, size_t keep) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const Device::Pool* found = pool_of(&d, handle);
+  const Device::Pool* found = PoolOf(&d, handle);
   if (found == nullptr) return Failed(kInvalidValue);
-  found->pool->trim(keep);
+  found->pool->Trim(keep);
   return kSuccess;
 }
 ALSO(cuMemPoolTrimTo, cudaMemPoolTrimTo);
-ENTRY(int, cudaMemPoolSetAccess, void*, const void*, std::size_t) { return kSuccess; }
+ENTRY(int, cudaMemPoolSetAccess, void*, const void*, size_t) { return kSuccess; }
 ALSO(cuMemPoolSetAccess, cudaMemPoolSetAccess);
 ENTRY(int, cudaMemPoolGetAccess, int* flags, void*, const void*) {
   *flags = 3;  // may be read and written

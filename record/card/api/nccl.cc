@@ -25,14 +25,14 @@ const char* ObjectOf(int ranks) { return ranks > 1 ? kNcclObject : kSingleNcclOb
 
 // Makes a communicator for `caller`. The ranks meet in `folder`, which is "" if the others do not
 // run.
-int make_on(const void* caller, int card, Communicator** out, int ranks, int rank,
-            const std::string& folder) {
-  Device& d = device();
-  std::uint64_t buffers = 0;
-  const std::uint64_t bytes = ranks > 1 ? d.settings.nccl : 0;
+int MakeOn(const void* caller, int card, Communicator** out, int ranks, int rank,
+           const std::string& folder) {
+  Device& d = TheDevice();
+  uint64_t buffers = 0;
+  const uint64_t bytes = ranks > 1 ? d.settings.nccl : 0;
   if (bytes != 0) {
     const std::lock_guard<std::mutex> lock(d.mutex);
-    buffers = d.cards[static_cast<std::size_t>(card)].create_page(bytes);
+    buffers = d.cards[static_cast<size_t>(card)].CreatePage(bytes);
     if (buffers == 0) return kUnhandledCudaError;
     d.outside.AllocatedBy("NCCL", "ncclCommInitRank", card, HandleOf(buffers, card), bytes);
   }
@@ -42,7 +42,7 @@ int make_on(const void* caller, int card, Communicator** out, int ranks, int ran
   *out = new Communicator{ranks, rank, card, buffers};
   {
     const std::lock_guard<std::mutex> lock(d.mutex);
-    d.outside.Made(ObjectOf(ranks), caller, card, number(*out));
+    d.outside.Made(ObjectOf(ranks), caller, card, Number(*out));
   }
   if (!folder.empty() && ranks > 1) {
     (*out)->exchange = std::make_unique<Exchange>(folder, ranks, rank);
@@ -50,25 +50,25 @@ int make_on(const void* caller, int card, Communicator** out, int ranks, int ran
   return 0;
 }
 
-int make(const void* caller, Communicator** out, int ranks, int rank, const UniqueId& id) {
-  return make_on(caller, current_card(), out, ranks, rank, Exchange::FolderOf(id.bytes));
+int Make(const void* caller, Communicator** out, int ranks, int rank, const UniqueId& id) {
+  return MakeOn(caller, CurrentCard(), out, ranks, rank, Exchange::FolderOf(id.bytes));
 }
 
-int destroy(const Communicator* communicator) {
+int Destroy(const Communicator* communicator) {
   if (communicator == nullptr) return 0;
-  device().destroyed(ObjectOf(communicator->ranks), communicator);
+  TheDevice().Destroyed(ObjectOf(communicator->ranks), communicator);
   if (communicator->buffers != 0) {
-    Device& d = device();
+    Device& d = TheDevice();
     const std::lock_guard<std::mutex> lock(d.mutex);
     d.outside.Freed(HandleOf(communicator->buffers, communicator->card));
-    d.cards[static_cast<std::size_t>(communicator->card)].release_page(communicator->buffers);
+    d.cards[static_cast<size_t>(communicator->card)].ReleasePage(communicator->buffers);
   }
   delete communicator;
   return 0;
 }
 
 ENTRY(int, ncclGetVersion, int* version) {
-  *version = versions().nccl;
+  *version = Versions().nccl;
   return 0;
 }
 ENTRY(int, ncclGetUniqueId, UniqueId* id) {
@@ -77,19 +77,19 @@ ENTRY(int, ncclGetUniqueId, UniqueId* id) {
 }
 ALSO(ncclCommGetUniqueId, ncclGetUniqueId);
 ENTRY(int, ncclCommInitRank, Communicator** out, int ranks, UniqueId id, int rank) {
-  return make(__builtin_return_address(0), out, ranks, rank, id);
+  return Make(__builtin_return_address(0), out, ranks, rank, id);
 }
 ENTRY(int, ncclCommInitRankConfig, Communicator** out, int ranks, UniqueId id, int rank, void*) {
-  return make(__builtin_return_address(0), out, ranks, rank, id);
+  return Make(__builtin_return_address(0), out, ranks, rank, id);
 }
 ENTRY(int, ncclCommInitRankScalable, Communicator** out, int ranks, int rank, int,
       const UniqueId* ids, void*) {
-  return make(__builtin_return_address(0), out, ranks, rank, ids[0]);
+  return Make(__builtin_return_address(0), out, ranks, rank, ids[0]);
 }
 ENTRY(int, ncclCommInitAll, Communicator** out, int ranks, MayBeNull<const int> cards) {
   for (int i = 0; i < ranks; ++i) {
-    const int error = make_on(__builtin_return_address(0), cards == nullptr ? i : cards[i], &out[i],
-                              ranks, i, "");
+    const int error =
+        MakeOn(__builtin_return_address(0), cards == nullptr ? i : cards[i], &out[i], ranks, i, "");
     if (error != 0) return error;
   }
   return 0;
@@ -108,13 +108,13 @@ ENTRY(int, ncclCommSplit, Communicator* from, int color, int, Communicator** out
         from->exchange == nullptr
             ? ""
             : from->exchange->folder() + "-" + std::to_string(split) + "." + std::to_string(color);
-    return make_on(__builtin_return_address(0), current_card(), out, ranks, rank, folder);
+    return MakeOn(__builtin_return_address(0), CurrentCard(), out, ranks, rank, folder);
   }
   Assume("part of a split NCCL communicator is assumed to have all ranks of the original");
-  return make_on(__builtin_return_address(0), current_card(), out, from->ranks, from->rank, "");
+  return MakeOn(__builtin_return_address(0), CurrentCard(), out, from->ranks, from->rank, "");
 }
 ENTRY(int, ncclCommDestroy, MayBeNull<const Communicator> communicator) {
-  return destroy(communicator);
+  return Destroy(communicator);
 }
 ALSO(ncclCommAbort, ncclCommDestroy);
 ENTRY(int, ncclCommFinalize, Communicator*) { return 0; }
@@ -134,8 +134,8 @@ ENTRY(int, ncclCommGetAsyncError, const Communicator*, int* error) {
   *error = 0;
   return 0;
 }
-ENTRY(int, ncclCommRegister, Communicator*, void*, std::size_t, void** handle) {
-  *handle = pointer(16);
+ENTRY(int, ncclCommRegister, Communicator*, void*, size_t, void** handle) {
+  *handle = Pointer(16);
   return 0;
 }
 ENTRY(int, ncclCommDeregister, Communicator*, void*) { return 0; }
@@ -152,57 +152,56 @@ ENTRY(int, ncclRedOpCreatePreMulSum, int* operation) {
   return 0;
 }
 ENTRY(int, ncclRedOpDestroy, int, Communicator*) { return 0; }
-ENTRY(int, ncclMemAlloc, void** out, std::size_t bytes) {
+ENTRY(int, ncclMemAlloc, void** out, size_t bytes) {
   return Allocate("ncclMemAlloc", __builtin_return_address(0), out, bytes) == 0 ? 0 : 1;
 }
 ENTRY(int, ncclMemFree, void* address) {
   return reinterpret_cast<int (*)(void*)>(FindEntry("cudaFree"))(address) == 0 ? 0 : 1;
 }
 
-int begin(Collective::Call call, Communicator* communicator, const void* from, void* to,
-          std::size_t count, int type, int operation, int peer) {
+int BeginOne(Collective::Call call, Communicator* communicator, const void* from, void* to,
+             size_t count, int type, int operation, int peer) {
   Begin({call, communicator, from, to, count, type, operation, peer});
   return 0;
 }
 
-ENTRY(int, ncclAllReduce, const void* from, void* to, std::size_t count, int type, int operation,
+ENTRY(int, ncclAllReduce, const void* from, void* to, size_t count, int type, int operation,
       Communicator* c, void*) {
-  return begin(Collective::kAllReduce, c, from, to, count, type, operation, 0);
+  return BeginOne(Collective::kAllReduce, c, from, to, count, type, operation, 0);
 }
-ENTRY(int, ncclReduce, const void* from, void* to, std::size_t count, int type, int operation,
-      int root, Communicator* c, void*) {
-  return begin(Collective::kReduce, c, from, to, count, type, operation, root);
-}
-ENTRY(int, ncclReduceScatter, const void* from, void* to, std::size_t count, int type,
-      int operation, Communicator* c, void*) {
-  return begin(Collective::kReduceScatter, c, from, to, count, type, operation, 0);
-}
-ENTRY(int, ncclBroadcast, const void* from, void* to, std::size_t count, int type, int root,
+ENTRY(int, ncclReduce, const void* from, void* to, size_t count, int type, int operation, int root,
       Communicator* c, void*) {
-  return begin(Collective::kBroadcast, c, from, to, count, type, 0, root);
+  return BeginOne(Collective::kReduce, c, from, to, count, type, operation, root);
 }
-ENTRY(int, ncclBcast, void* buffer, std::size_t count, int type, int root, Communicator* c, void*) {
-  return begin(Collective::kBroadcast, c, buffer, buffer, count, type, 0, root);
-}
-ENTRY(int, ncclAllGather, const void* from, void* to, std::size_t count, int type, Communicator* c,
-      void*) {
-  return begin(Collective::kAllGather, c, from, to, count, type, 0, 0);
-}
-ENTRY(int, ncclGather, const void* from, void* to, std::size_t count, int type, int root,
+ENTRY(int, ncclReduceScatter, const void* from, void* to, size_t count, int type, int operation,
       Communicator* c, void*) {
-  return begin(Collective::kGather, c, from, to, count, type, 0, root);
+  return BeginOne(Collective::kReduceScatter, c, from, to, count, type, operation, 0);
 }
-ENTRY(int, ncclAlltoAll, const void* from, void* to, std::size_t count, int type, Communicator* c,
-      void*) {
-  return begin(Collective::kAllToAll, c, from, to, count, type, 0, 0);
+ENTRY(int, ncclBroadcast, const void* from, void* to, size_t count, int type, int root,
+      Communicator* c, void*) {
+  return BeginOne(Collective::kBroadcast, c, from, to, count, type, 0, root);
 }
-ENTRY(int, ncclSend, const void* from, std::size_t count, int type, int to, Communicator* c,
+ENTRY(int, ncclBcast, void* buffer, size_t count, int type, int root, Communicator* c, void*) {
+  return BeginOne(Collective::kBroadcast, c, buffer, buffer, count, type, 0, root);
+}
+ENTRY(int, ncclAllGather, const void* from, void* to, size_t count, int type, Communicator* c,
       void*) {
+  return BeginOne(Collective::kAllGather, c, from, to, count, type, 0, 0);
+}
+ENTRY(int, ncclGather, const void* from, void* to, size_t count, int type, int root,
+      Communicator* c, void*) {
+  return BeginOne(Collective::kGather, c, from, to, count, type, 0, root);
+}
+ENTRY(int, ncclAlltoAll, const void* from, void* to, size_t count, int type, Communicator* c,
+      void*) {
+  return BeginOne(Collective::kAllToAll, c, from, to, count, type, 0, 0);
+}
+ENTRY(int, ncclSend, const void* from, size_t count, int type, int to, Communicator* c, void*) {
   Send(c, from, count, type, to);
   return 0;
 }
-ENTRY(int, ncclRecv, void* to, std::size_t count, int type, int from, Communicator* c, void*) {
-  return begin(Collective::kReceive, c, nullptr, to, count, type, 0, from);
+ENTRY(int, ncclRecv, void* to, size_t count, int type, int from, Communicator* c, void*) {
+  return BeginOne(Collective::kReceive, c, nullptr, to, count, type, 0, from);
 }
 
 }  // namespace

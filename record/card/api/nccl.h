@@ -1,5 +1,6 @@
 // A communicator of NCCL, and what its collectives deliver.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_API_NCCL_H_
+#define MEMREPLAY_RECORD_CARD_API_NCCL_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +13,8 @@ namespace memreplay::card {
 // What an ncclComm_t points to.
 struct Communicator {
   int ranks, rank, card;
-  std::uint64_t buffers;  // handle of the memory that it takes on the card, 0 for none
-  int splits = 0;         // parts split off so far
+  uint64_t buffers;  // handle of the memory that it takes on the card, 0 for none
+  int splits = 0;    // parts split off so far
   std::unique_ptr<Exchange> exchange = nullptr;  // null: the other ranks do not run
 };
 
@@ -37,7 +38,7 @@ struct Collective {
   Communicator* communicator;
   const void* from;
   void* to;
-  std::size_t count;  // elements of a reduction's result, else of what one rank sends to one other
+  size_t count;       // elements of a reduction's result, else of what one rank sends to one other
   int type;           // ncclDataType_t
   int operation = 0;  // ncclRedOp_t of a reduction
   int peer = 0;       // the root, or the rank that a receiver receives from
@@ -47,8 +48,10 @@ struct Collective {
 // group, when the group ends. Small results are exact if the other ranks are processes of this
 // machine; otherwise they are computed as if every rank held what this one holds.
 void Begin(const Collective& collective);
-void Send(Communicator* communicator, const void* from, std::size_t count, int type, int to);
+void Send(Communicator* communicator, const void* from, size_t count, int type, int to);
 void BeginGroup();
 void EndGroup();
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_API_NCCL_H_

@@ -17,40 +17,40 @@ namespace {
 enum : int { kSuccess = 0, kInvalidArgument = 2, kNotSupported = 3, kNotFound = 6 };
 
 // Returns what CUDA_VISIBLE_DEVICES calls a card: "3", "GPU-1234..."; "" if it does not name it.
-std::string name_of(int card) {
+std::string NameOf(int card) {
   const auto names = VisibleDevices();
-  const auto at = static_cast<std::size_t>(card);
+  const auto at = static_cast<size_t>(card);
   return names.has_value() && at < names->size() ? (*names)[at] : "";
 }
 // Returns NVML's number of a card.
-int index_of(int card) {
-  const std::string name = name_of(card);
+int IndexOf(int card) {
+  const std::string name = NameOf(card);
   char* end = nullptr;
   const long named = std::strtol(name.c_str(), &end, 10);
   return name.empty() || *end != 0 || named < 0 || named > 0xffff ? card : static_cast<int>(named);
 }
 // Returns one more than the highest number of a card.
-int number_count() {
-  int highest = device().count();
-  for (int card = 0; card < device().count(); ++card) {
-    highest = std::max(highest, index_of(card) + 1);
+int NumberCount() {
+  int highest = TheDevice().count();
+  for (int card = 0; card < TheDevice().count(); ++card) {
+    highest = std::max(highest, IndexOf(card) + 1);
   }
   return highest;
 }
 
 // A handle is NVML's number plus 1.
-int index_of(const void* handle) { return static_cast<int>(number(handle)) - 1; }
-int card_of(const void* handle) {
-  const int index = index_of(handle);
-  for (int card = 0; card < device().count(); ++card) {
-    if (index_of(card) == index) return card;
+int IndexOf(const void* handle) { return static_cast<int>(Number(handle)) - 1; }
+int CardOf(const void* handle) {
+  const int index = IndexOf(handle);
+  for (int card = 0; card < TheDevice().count(); ++card) {
+    if (IndexOf(card) == index) return card;
   }
-  return index < device().count() ? index : -1;
+  return index < TheDevice().count() ? index : -1;
 }
-int give(int index, void** handle) {
-  if (index < 0 || index >= number_count()) return kNotFound;
-  *handle = pointer(static_cast<std::uint64_t>(index) + 1);
-  return card_of(*handle) < 0 ? kNotFound : kSuccess;
+int Give(int index, void** handle) {
+  if (index < 0 || index >= NumberCount()) return kNotFound;
+  *handle = Pointer(static_cast<uint64_t>(index) + 1);
+  return CardOf(*handle) < 0 ? kNotFound : kSuccess;
 }
 
 ENTRY(int, nvmlInit_v2, void) { return kSuccess; }
@@ -61,53 +61,53 @@ ENTRY(const char*, nvmlErrorString, int error) {
   return error == kSuccess ? "Success" : "Not Supported";
 }
 ENTRY(int, nvmlDeviceGetCount_v2, unsigned* count) {
-  *count = static_cast<unsigned>(number_count());
+  *count = static_cast<unsigned>(NumberCount());
   return kSuccess;
 }
 ALSO(nvmlDeviceGetCount, nvmlDeviceGetCount_v2);
 ENTRY(int, nvmlDeviceGetHandleByIndex_v2, unsigned index, void** handle) {
-  return give(static_cast<int>(index), handle);
+  return Give(static_cast<int>(index), handle);
 }
 ALSO(nvmlDeviceGetHandleByIndex, nvmlDeviceGetHandleByIndex_v2);
 ENTRY(int, nvmlDeviceGetHandleByPciBusId_v2, const char* bus, void** handle) {
   unsigned value = 0;
   if (std::sscanf(bus, "%*x:%x:", &value) != 1) return kInvalidArgument;
-  return give(index_of(static_cast<int>(value) - 1), handle);
+  return Give(IndexOf(static_cast<int>(value) - 1), handle);
 }
 ENTRY(int, nvmlDeviceGetName, void* handle, char* name, unsigned size) {
-  if (card_of(handle) < 0) return kInvalidArgument;
-  std::snprintf(name, size, "%s", device().settings.card->title.c_str());
+  if (CardOf(handle) < 0) return kInvalidArgument;
+  std::snprintf(name, size, "%s", TheDevice().settings.card->title.c_str());
   return kSuccess;
 }
 ENTRY(int, nvmlDeviceGetUUID, void* handle, char* text, unsigned size) {
-  if (card_of(handle) < 0) return kInvalidArgument;
-  const std::string name = name_of(card_of(handle));
+  if (CardOf(handle) < 0) return kInvalidArgument;
+  const std::string name = NameOf(CardOf(handle));
   if (name.compare(0, 4, "GPU-") == 0) {
     std::snprintf(text, size, "%s", name.c_str());
   } else {
-    std::snprintf(text, size, "GPU-00000000-0000-0000-0000-%012d", index_of(handle) + 1);
+    std::snprintf(text, size, "GPU-00000000-0000-0000-0000-%012d", IndexOf(handle) + 1);
   }
   return kSuccess;
 }
 ENTRY(int, nvmlDeviceGetIndex, void* handle, unsigned* index) {
-  *index = static_cast<unsigned>(index_of(handle));
+  *index = static_cast<unsigned>(IndexOf(handle));
   return kSuccess;
 }
 struct MemoryInfo {
   unsigned long long total, free, used;
 };
 ENTRY(int, nvmlDeviceGetMemoryInfo, void* handle, MemoryInfo* info) {
-  Device& d = device();
-  const int card = card_of(handle);
+  Device& d = TheDevice();
+  const int card = CardOf(handle);
   if (card < 0) return kInvalidArgument;
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const Memory& memory = d.cards[static_cast<std::size_t>(card)];
+  const Memory& memory = d.cards[static_cast<size_t>(card)];
   *info = {memory.total(), memory.free_bytes(), memory.total() - memory.free_bytes()};
   return kSuccess;
 }
 ENTRY(int, nvmlDeviceGetCudaComputeCapability, void*, int* major, int* minor) {
-  *major = device().settings.card->capability / 10;
-  *minor = device().settings.card->capability % 10;
+  *major = TheDevice().settings.card->capability / 10;
+  *minor = TheDevice().settings.card->capability % 10;
   return kSuccess;
 }
 ENTRY(int, nvmlDeviceGetComputeRunningProcesses, void*, unsigned* count, void*) {
@@ -121,14 +121,14 @@ ENTRY(int, nvmlSystemGetDriverVersion, char* text, unsigned size) {
   return kSuccess;
 }
 ENTRY(int, nvmlSystemGetCudaDriverVersion_v2, int* version) {
-  *version = versions().cuda;
+  *version = Versions().cuda;
   return kSuccess;
 }
 ALSO(nvmlSystemGetCudaDriverVersion, nvmlSystemGetCudaDriverVersion_v2);
 // Cards reach each other's memory over PCI Express. There are no links between them.
 ENTRY(int, nvmlDeviceGetP2PStatus, void* handle, void* peer, int kind, int* status) {
   enum { kRead = 0, kWrite = 1, kPci = 4, kStatusOk = 0, kStatusNotSupported = 5 };
-  if (card_of(handle) < 0 || card_of(peer) < 0) return kInvalidArgument;
+  if (CardOf(handle) < 0 || CardOf(peer) < 0) return kInvalidArgument;
   const bool reaches = kind == kRead || kind == kWrite || kind == kPci;
   *status = reaches ? kStatusOk : kStatusNotSupported;
   return kSuccess;
@@ -139,7 +139,7 @@ ENTRY(int, nvmlDeviceGetNvLinkState, void) { return kNotSupported; }
 // Answers as a driver does for a card that belongs to no fabric: success, and everything is 0,
 // including the state "not supported". PyTorch 2.13 maps no expandable segment without it.
 ENTRY(int, nvmlDeviceGetGpuFabricInfoV, void* handle, unsigned* info) {
-  if (card_of(handle) < 0) return kInvalidArgument;
+  if (CardOf(handle) < 0) return kInvalidArgument;
   const unsigned size = *info & 0xffffff;  // the version holds the structure's version and size
   if (size < sizeof(unsigned) || size > 256) return kInvalidArgument;
   std::memset(info + 1, 0, size - sizeof(unsigned));

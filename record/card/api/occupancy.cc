@@ -6,7 +6,7 @@
 
 namespace memreplay::card {
 
-int BlocksPerMultiprocessor(const Card& card, int threads, std::size_t shared) {
+int BlocksPerMultiprocessor(const Card& card, int threads, size_t shared) {
   Assume("kernels are assumed to use 32 registers per thread where their occupancy is queried");
   const Capability& capability = CapabilityOf(card);
   threads = std::max(threads, 1);
@@ -15,8 +15,8 @@ int BlocksPerMultiprocessor(const Card& card, int threads, std::size_t shared) {
   blocks = std::min(blocks, 65536 / (kAssumedRegisters * threads));
   if (shared != 0) {
     // The system keeps 1 KiB of each block since 8.0.
-    const std::size_t kept = card.capability >= 80 ? 1024 : 0;
-    const auto whole = static_cast<std::size_t>(capability.shared_per_multiprocessor);
+    const size_t kept = card.capability >= 80 ? 1024 : 0;
+    const auto whole = static_cast<size_t>(capability.shared_per_multiprocessor);
     blocks = std::min(blocks, static_cast<int>(whole / (shared + kept)));
   }
   return std::max(blocks, 1);

@@ -1,5 +1,6 @@
 // Computes how many blocks of a kernel a multiprocessor holds at once.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_API_OCCUPANCY_H_
+#define MEMREPLAY_RECORD_CARD_API_OCCUPANCY_H_
 
 #include <cstddef>
 
@@ -11,6 +12,8 @@ namespace memreplay::card {
 inline constexpr int kAssumedRegisters = 32;
 
 // Returns at least 1. Notes the assumption about registers.
-int BlocksPerMultiprocessor(const Card& card, int threads, std::size_t shared);
+int BlocksPerMultiprocessor(const Card& card, int threads, size_t shared);
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_API_OCCUPANCY_H_

@@ -15,7 +15,7 @@ ENTRY(int, cufftCreate, int* plan) {
 }
 ENTRY(int, cufftDestroy, int) { return 0; }
 ENTRY(int, cufftXtMakePlanMany, int, int, void*, void*, long long, long long, int, void*, long long,
-      long long, int, long long, std::size_t* workspace, int) {
+      long long, int, long long, size_t* workspace, int) {
   Assume("the cuFFT workspace is assumed to be 0 bytes");
   *workspace = 0;
   return 0;
@@ -31,11 +31,11 @@ ENTRY(int, nvrtcDestroyProgram, void** program) {
   return 0;
 }
 ENTRY(int, nvrtcVersion, int* major, int* minor) {
-  *major = versions().cuda / 1000;
-  *minor = versions().cuda % 1000 / 10;
+  *major = Versions().cuda / 1000;
+  *minor = Versions().cuda % 1000 / 10;
   return 0;
 }
-ENTRY(int, nvrtcGetCUBINSize, void*, std::size_t* size) {
+ENTRY(int, nvrtcGetCUBINSize, void*, size_t* size) {
   *size = sizeof kImage;
   return 0;
 }
@@ -45,7 +45,7 @@ ENTRY(int, nvrtcGetCUBIN, void*, char* image) {
   return 0;
 }
 ALSO(nvrtcGetPTX, nvrtcGetCUBIN);
-ENTRY(int, nvrtcGetProgramLogSize, void*, std::size_t* size) {
+ENTRY(int, nvrtcGetProgramLogSize, void*, size_t* size) {
   *size = 1;
   return 0;
 }

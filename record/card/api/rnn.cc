@@ -70,26 +70,26 @@ struct Network {
   int directions() const { return direction == 0 ? 1 : 2; }
   int biases() const { return bias == 0 ? 0 : bias == 3 ? 1 : 2; }
   int output() const { return projection != 0 ? projection : hidden; }
-  std::uint64_t bytes() const { return type == 1 ? 8 : type == 2 || type == 9 ? 2 : 4; }
+  uint64_t bytes() const { return type == 1 ? 8 : type == 2 || type == 9 ? 2 : 4; }
   // Returns the inputs of the first matrices in one direction of a layer.
-  std::uint64_t inputs(int pseudo_layer) const {
+  uint64_t Inputs(int pseudo_layer) const {
     const int layer = pseudo_layer / directions();
-    return static_cast<std::uint64_t>(layer == 0 ? input : output() * directions());
+    return static_cast<uint64_t>(layer == 0 ? input : output() * directions());
   }
-  bool projects() const { return projection != 0 && projection != hidden; }
+  bool Projects() const { return projection != 0 && projection != hidden; }
   // Returns the elements of the matrices in one direction of a layer, without its biases.
-  std::uint64_t matrices(int pseudo_layer) const {
-    const auto h = static_cast<std::uint64_t>(hidden), o = static_cast<std::uint64_t>(output());
-    return static_cast<std::uint64_t>(gates()) * h * (inputs(pseudo_layer) + o) +
-           (projects() ? h * o : 0);
+  uint64_t Matrices(int pseudo_layer) const {
+    const auto h = static_cast<uint64_t>(hidden), o = static_cast<uint64_t>(output());
+    return static_cast<uint64_t>(gates()) * h * (Inputs(pseudo_layer) + o) +
+           (Projects() ? h * o : 0);
   }
-  std::uint64_t bias_elements() const {
-    return static_cast<std::uint64_t>(gates() * biases()) * static_cast<std::uint64_t>(hidden);
+  uint64_t BiasElements() const {
+    return static_cast<uint64_t>(gates() * biases()) * static_cast<uint64_t>(hidden);
   }
-  int pseudo_layers() const { return layers * directions(); }
-  std::uint64_t all_matrices() const {
-    std::uint64_t sum = 0;
-    for (int i = 0; i < pseudo_layers(); ++i) sum += matrices(i);
+  int PseudoLayers() const { return layers * directions(); }
+  uint64_t AllMatrices() const {
+    uint64_t sum = 0;
+    for (int i = 0; i < PseudoLayers(); ++i) sum += Matrices(i);
     return sum;
   }
 };
@@ -124,70 +124,69 @@ ENTRY(int, cudnnSetRNNDataDescriptor, Data* data, int type, int layout, int step
   return 0;
 }
 
-ENTRY(int, cudnnGetRNNWeightSpaceSize, void*, const Network* network, std::size_t* size) {
-  const auto layers = static_cast<std::uint64_t>(network->pseudo_layers());
-  *size = (network->all_matrices() + layers * network->bias_elements()) * network->bytes();
+ENTRY(int, cudnnGetRNNWeightSpaceSize, void*, const Network* network, size_t* size) {
+  const auto layers = static_cast<uint64_t>(network->PseudoLayers());
+  *size = (network->AllMatrices() + layers * network->BiasElements()) * network->bytes();
   return 0;
 }
 
 // The matrices of all layers come first, then the biases of all layers; of each, the input's gates
 // and then the state's, one after the other.
-ENTRY(int, cudnnGetRNNWeightParams, void*, const Network* network, int pseudo_layer, std::size_t,
+ENTRY(int, cudnnGetRNNWeightParams, void*, const Network* network, int pseudo_layer, size_t,
       void* space, int which, MayBeNull<Tensor> matrix, MayBeNull<void*> matrix_at,
       MayBeNull<Tensor> bias, MayBeNull<void*> bias_at) {
   const int gates = network->gates();
-  std::uint64_t at = 0;
-  for (int i = 0; i < pseudo_layer; ++i) at += network->matrices(i);
-  const auto hidden = static_cast<std::uint64_t>(network->hidden);
-  const auto output = static_cast<std::uint64_t>(network->output());
-  std::uint64_t rows = hidden, columns = network->inputs(pseudo_layer);
+  uint64_t at = 0;
+  for (int i = 0; i < pseudo_layer; ++i) at += network->Matrices(i);
+  const auto hidden = static_cast<uint64_t>(network->hidden);
+  const auto output = static_cast<uint64_t>(network->output());
+  uint64_t rows = hidden, columns = network->Inputs(pseudo_layer);
   if (which < gates) {
-    at += static_cast<std::uint64_t>(which) * rows * columns;
+    at += static_cast<uint64_t>(which) * rows * columns;
   } else {
-    at += static_cast<std::uint64_t>(gates) * rows * columns;
+    at += static_cast<uint64_t>(gates) * rows * columns;
     columns = output;
-    at += static_cast<std::uint64_t>(which - gates) * rows * columns;
+    at += static_cast<uint64_t>(which - gates) * rows * columns;
     if (which == 2 * gates) {
       rows = output;  // the projection
       columns = hidden;
     }
   }
-  const bool has_matrix = which < 2 * gates || (which == 2 * gates && network->projects());
-  const auto describe = [network](Tensor* tensor, std::uint64_t r, std::uint64_t c) {
+  const bool has_matrix = which < 2 * gates || (which == 2 * gates && network->Projects());
+  const auto describe = [network](Tensor* tensor, uint64_t r, uint64_t c) {
     if (tensor == nullptr) return;
     const int row = static_cast<int>(r), column = static_cast<int>(c);
     *tensor = {network->type, 3, {1, row, column}, {row * column, column, 1}};
   };
-  const auto place = [&](std::uint64_t element) {
-    return pointer(number(space) + element * network->bytes());
+  const auto place = [&](uint64_t element) {
+    return Pointer(Number(space) + element * network->bytes());
   };
   if (matrix_at != nullptr) *matrix_at = has_matrix ? place(at) : nullptr;
   describe(matrix, has_matrix ? rows : 0, has_matrix ? columns : 0);
   const bool has_bias =
       network->biases() == 2 ? which < 2 * gates : which < network->biases() * gates;
-  const std::uint64_t bias_start =
-      network->all_matrices() + static_cast<std::uint64_t>(pseudo_layer) * network->bias_elements();
+  const uint64_t bias_start =
+      network->AllMatrices() + static_cast<uint64_t>(pseudo_layer) * network->BiasElements();
   if (bias_at != nullptr)
-    *bias_at = has_bias ? place(bias_start + static_cast<std::uint64_t>(which) * hidden) : nullptr;
+    *bias_at = has_bias ? place(bias_start + static_cast<uint64_t>(which) * hidden) : nullptr;
   describe(bias, has_bias ? hidden : 0, has_bias ? 1 : 0);
   return 0;
 }
 
 // Returns bytes. `rows` is the sum of the batch sizes of all steps.
-std::size_t reserve_space(const Network& network, std::size_t rows) {
+size_t ReserveSpace(const Network& network, size_t rows) {
   Assume(
       "the cuDNN reserve space of a recurrent network is assumed to hold the gates and the state "
       "of each step");
-  return static_cast<std::size_t>(network.pseudo_layers()) * rows *
-         static_cast<std::size_t>(network.hidden) * static_cast<std::size_t>(network.gates() + 1) *
-         network.bytes();
+  return static_cast<size_t>(network.PseudoLayers()) * rows * static_cast<size_t>(network.hidden) *
+         static_cast<size_t>(network.gates() + 1) * network.bytes();
 }
 ENTRY(int, cudnnGetRNNTempSpaceSizes, void*, const Network* network, int training, const Data* data,
-      MayBeNull<std::size_t> workspace, MayBeNull<std::size_t> reserve) {
+      MayBeNull<size_t> workspace, MayBeNull<size_t> reserve) {
   if (workspace != nullptr) *workspace = AssumedCudnnWorkspace();
   if (reserve == nullptr) return 0;
-  const auto rows = static_cast<std::size_t>(data->steps) * static_cast<std::size_t>(data->batch);
-  *reserve = training == 0 ? 0 : reserve_space(*network, rows);
+  const auto rows = static_cast<size_t>(data->steps) * static_cast<size_t>(data->batch);
+  *reserve = training == 0 ? 0 : ReserveSpace(*network, rows);
   return 0;
 }
 
@@ -202,8 +201,8 @@ ENTRY(int, cudnnSetRNNProjectionLayers, void*, Network* network, int projection,
   network->projection = projection;
   return 0;
 }
-ENTRY(int, cudnnGetRNNParamsSize, void* handle, Network* network, const Tensor* first,
-      std::size_t* size, int) {
+ENTRY(int, cudnnGetRNNParamsSize, void* handle, Network* network, const Tensor* first, size_t* size,
+      int) {
   network->input = first->sizes[1];
   return cudnnGetRNNWeightSpaceSize(handle, network, size);
 }
@@ -219,20 +218,19 @@ ENTRY(int, cudnnGetRNNLinLayerBiasParams, void* handle, Network* network, int ps
   return cudnnGetRNNWeightParams(handle, network, pseudo_layer, 0, space, which, nullptr, nullptr,
                                  bias, at);
 }
-ENTRY(int, cudnnGetRNNWorkspaceSize, void*, const Network*, int, Tensor* const*,
-      std::size_t* size) {
+ENTRY(int, cudnnGetRNNWorkspaceSize, void*, const Network*, int, Tensor* const*, size_t* size) {
   *size = AssumedCudnnWorkspace();
   return 0;
 }
 ENTRY(int, cudnnGetRNNTrainingReserveSize, void*, const Network* network, int steps,
-      Tensor* const* inputs, std::size_t* size) {
-  std::size_t rows = 0;
-  for (int i = 0; i < steps; ++i) rows += static_cast<std::size_t>(inputs[i]->sizes[0]);
-  *size = reserve_space(*network, rows);
+      Tensor* const* inputs, size_t* size) {
+  size_t rows = 0;
+  for (int i = 0; i < steps; ++i) rows += static_cast<size_t>(inputs[i]->sizes[0]);
+  *size = ReserveSpace(*network, rows);
   return 0;
 }
 
-ENTRY(int, cudnnDropoutGetStatesSize, void*, std::size_t* size) {
+ENTRY(int, cudnnDropoutGetStatesSize, void*, size_t* size) {
   Assume("the state of cuDNN dropout is assumed to be 0 bytes");
   *size = 0;
   return 0;

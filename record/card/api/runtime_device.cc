@@ -39,7 +39,7 @@ constexpr ErrorText kErrorTexts[] = {
     {kCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
      "operation failed due to a previous error during capture"},
 };
-const ErrorText& text_of(int error) {
+const ErrorText& TextOf(int error) {
   for (const ErrorText& known : kErrorTexts) {
     if (known.error == error) return known;
   }
@@ -47,33 +47,33 @@ const ErrorText& text_of(int error) {
   return kOther;
 }
 
-ENTRY(const char*, cudaGetErrorString, int error) { return text_of(error).text; }
-ENTRY(const char*, cudaGetErrorName, int error) { return text_of(error).name; }
+ENTRY(const char*, cudaGetErrorString, int error) { return TextOf(error).text; }
+ENTRY(const char*, cudaGetErrorName, int error) { return TextOf(error).name; }
 ENTRY(int, cuGetErrorString, int error, const char** text) {
-  *text = text_of(error).text;
+  *text = TextOf(error).text;
   return kSuccess;
 }
 ENTRY(int, cuGetErrorName, int error, const char** text) {
-  *text = text_of(error).name;
+  *text = TextOf(error).name;
   return kSuccess;
 }
 
 ENTRY(int, cudaGetDeviceCount, int* count) {
-  *count = device().visible_count();
+  *count = TheDevice().VisibleCount();
   return *count == 0 ? Failed(kNoDevice) : kSuccess;
 }
 ENTRY(int, cudaGetDevice, int* card) {
-  *card = current_card();
+  *card = CurrentCard();
   return kSuccess;
 }
 ENTRY(int, cudaSetDevice, int card) {
-  if (no_such_card(card)) return Failed(kInvalidDevice);
-  current_card() = card;
+  if (NoSuchCard(card)) return Failed(kInvalidDevice);
+  CurrentCard() = card;
   return kSuccess;
 }
 ENTRY(int, cudaDeviceReset, void) { return kSuccess; }
 ENTRY(int, cudaInitDevice, int card, unsigned, unsigned) {
-  return no_such_card(card) ? Failed(kInvalidDevice) : kSuccess;
+  return NoSuchCard(card) ? Failed(kInvalidDevice) : kSuccess;
 }
 ENTRY(int, cudaSetDeviceFlags, unsigned) { return kSuccess; }
 ENTRY(int, cudaGetDeviceFlags, unsigned* flags) {
@@ -81,19 +81,19 @@ ENTRY(int, cudaGetDeviceFlags, unsigned* flags) {
   return kSuccess;
 }
 ENTRY(int, cudaDeviceGetAttribute, int* value, int attribute, int card) {
-  if (no_such_card(card)) return Failed(kInvalidDevice);
-  return AttributeOf(device().settings, attribute, value) ? kSuccess : Failed(kInvalidValue);
+  if (NoSuchCard(card)) return Failed(kInvalidDevice);
+  return AttributeOf(TheDevice().settings, attribute, value) ? kSuccess : Failed(kInvalidValue);
 }
 ENTRY(int, cudaGetDeviceProperties, char* properties, int card) {
-  if (no_such_card(card)) return Failed(kInvalidDevice);
-  FillProperties(device().settings, versions().cuda, card, properties);
+  if (NoSuchCard(card)) return Failed(kInvalidDevice);
+  FillProperties(TheDevice().settings, Versions().cuda, card, properties);
   return kSuccess;
 }
 ALSO(cudaGetDeviceProperties_v2, cudaGetDeviceProperties);
 ENTRY(int, cudaDeviceSynchronize, void) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.streams.synchronize_card(current_card(), d.now());
+  d.streams.SynchronizeCard(CurrentCard(), d.now());
   return kSuccess;
 }
 ENTRY(int, cudaDeviceGetStreamPriorityRange, MayBeNull<int> least, MayBeNull<int> greatest) {
@@ -102,39 +102,39 @@ ENTRY(int, cudaDeviceGetStreamPriorityRange, MayBeNull<int> least, MayBeNull<int
   return kSuccess;
 }
 ENTRY(int, cudaRuntimeGetVersion, int* version) {
-  *version = versions().cuda;
+  *version = Versions().cuda;
   return kSuccess;
 }
 ENTRY(int, cudaDriverGetVersion, int* version) {
-  *version = versions().cuda;
+  *version = Versions().cuda;
   return kSuccess;
 }
 ENTRY(int, cudaDeviceCanAccessPeer, int* can, int card, int peer) {
-  if (no_such_card(card) || no_such_card(peer)) return Failed(kInvalidDevice);
+  if (NoSuchCard(card) || NoSuchCard(peer)) return Failed(kInvalidDevice);
   *can = card != peer ? 1 : 0;
   return kSuccess;
 }
 ENTRY(int, cudaDeviceEnablePeerAccess, int peer, unsigned) {
-  return no_such_card(peer) ? Failed(kInvalidDevice) : kSuccess;
+  return NoSuchCard(peer) ? Failed(kInvalidDevice) : kSuccess;
 }
 ENTRY(int, cudaDeviceGetPCIBusId, char* text, int size, int card) {
-  if (no_such_card(card)) return Failed(kInvalidDevice);
-  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02x:00.0", card + 1);
+  if (NoSuchCard(card)) return Failed(kInvalidDevice);
+  std::snprintf(text, static_cast<size_t>(size), "0000:%02x:00.0", card + 1);
   return kSuccess;
 }
 ENTRY(int, cudaDeviceGetByPCIBusId, int* card, const char* text) {
   unsigned bus = 0;
-  if (std::sscanf(text, "%*x:%x:", &bus) != 1 || no_such_card(static_cast<int>(bus) - 1)) {
+  if (std::sscanf(text, "%*x:%x:", &bus) != 1 || NoSuchCard(static_cast<int>(bus) - 1)) {
     return Failed(kInvalidValue);
   }
   *card = static_cast<int>(bus) - 1;
   return kSuccess;
 }
-ENTRY(int, cudaDeviceGetLimit, std::size_t* value, int) {
+ENTRY(int, cudaDeviceGetLimit, size_t* value, int) {
   *value = 0;
   return kSuccess;
 }
-ENTRY(int, cudaDeviceSetLimit, int, std::size_t) { return kSuccess; }
+ENTRY(int, cudaDeviceSetLimit, int, size_t) { return kSuccess; }
 ENTRY(int, cudaProfilerStart, void) { return kSuccess; }
 ENTRY(int, cudaProfilerStop, void) { return kSuccess; }
 ENTRY(char, __cudaInitModule, void**) { return 1; }

@@ -31,8 +31,8 @@ struct LoadedBinary {
   std::atomic<bool> on_card{false};  // the driver loads it when its first kernel is launched
 };
 
-const Images* read_images(const void* wrapper) {
-  const std::optional<Card>& card = device().settings.card;
+const Images* ReadImages(const void* wrapper) {
+  const std::optional<Card>& card = TheDevice().settings.card;
   auto* images = new Images{ArchitectureFor(wrapper, card.has_value() ? card->capability : 0), ""};
   const std::string library = LoadedPath(wrapper);
   for (const char* known : {"/torch/lib/", "/torchvision", "/torchaudio/"}) {
@@ -43,10 +43,10 @@ const Images* read_images(const void* wrapper) {
   return images;
 }
 
-const Images& images_of(LoadedBinary* binary) {
+const Images& ImagesOf(LoadedBinary* binary) {
   const Images* known = binary->images.load(std::memory_order_acquire);
   if (known != nullptr) return *known;
-  const Images* read = read_images(binary->wrapper);
+  const Images* read = ReadImages(binary->wrapper);
   if (binary->images.compare_exchange_strong(known, read)) return *read;
   delete read;  // another thread was faster
   return *known;
@@ -62,14 +62,14 @@ struct Kernels {
   std::mutex mutex;
   std::unordered_map<const void*, Kernel> by_address;
 };
-Kernels& kernels() {
+Kernels& TheKernels() {
   static Kernels* instance = new Kernels;
   return *instance;
 }
 
 // Returns null if the kernel was not registered, as when its library was loaded by driver calls.
-Kernel* kernel_of(const void* function) {
-  Kernels& k = kernels();
+Kernel* KernelOf(const void* function) {
+  Kernels& k = TheKernels();
   const std::lock_guard<std::mutex> lock(k.mutex);
   const auto found = k.by_address.find(function);
   return found == k.by_address.end() ? nullptr : &found->second;
@@ -77,11 +77,11 @@ Kernel* kernel_of(const void* function) {
 
 // Counts a kernel and its module when the kernel is launched for the first time, which is when the
 // driver loads them (CUDA_MODULE_LOADING=LAZY, the default since CUDA 12.2 and PyTorch's own).
-void load_on_card(Kernel* kernel, const void* function) {
+void LoadOnCard(Kernel* kernel, const void* function) {
   if (kernel->on_card.exchange(true)) return;
   const void* wrapper = kernel->binary->wrapper;
-  if (!kernel->binary->on_card.exchange(true)) device().made(kModuleObject, wrapper, wrapper);
-  device().made(kKernelObject, wrapper, function);
+  if (!kernel->binary->on_card.exchange(true)) TheDevice().Made(kModuleObject, wrapper, wrapper);
+  TheDevice().Made(kKernelObject, wrapper, function);
 }
 
 ENTRY(void**, __cudaRegisterFatBinary, const void* wrapper) {
@@ -94,7 +94,7 @@ ENTRY(void, __cudaUnregisterFatBinary, void** handle) {
   reinterpret_cast<LoadedBinary*>(handle)->images.compare_exchange_strong(unread, none);
 }
 ENTRY(void, __cudaRegisterFunction, void** handle, const void* host) {
-  Kernels& k = kernels();
+  Kernels& k = TheKernels();
   const std::lock_guard<std::mutex> lock(k.mutex);
   Kernel& kernel = k.by_address[host];
   kernel.binary = reinterpret_cast<LoadedBinary*>(handle);
@@ -108,20 +108,19 @@ struct Dim {
 };
 struct Call {
   Dim grid, block;
-  std::size_t shared;
+  size_t shared;
   void* stream;
 };
 constexpr int kMaxCalls = 32;  // nested configurations of one thread; one in practice
 thread_local Call calls[kMaxCalls];
 thread_local int call_count = 0;
 
-ENTRY(unsigned, __cudaPushCallConfiguration, Dim grid, Dim block, std::size_t shared,
-      void* stream) {
+ENTRY(unsigned, __cudaPushCallConfiguration, Dim grid, Dim block, size_t shared, void* stream) {
   if (call_count == kMaxCalls) return 1;
   calls[call_count++] = {grid, block, shared, stream};
   return 0;
 }
-ENTRY(int, __cudaPopCallConfiguration, Dim* grid, Dim* block, std::size_t* shared, void** stream) {
+ENTRY(int, __cudaPopCallConfiguration, Dim* grid, Dim* block, size_t* shared, void** stream) {
   if (call_count == 0) return Failed(kInvalidConfiguration);
   const Call& call = calls[--call_count];
   *grid = call.grid;
@@ -131,19 +130,19 @@ ENTRY(int, __cudaPopCallConfiguration, Dim* grid, Dim* block, std::size_t* share
   return kSuccess;
 }
 
-int launch(const void* function) {
-  if (Kernel* kernel = kernel_of(function); kernel != nullptr) {
-    const Images& images = images_of(kernel->binary);
+int Launch(const void* function) {
+  if (Kernel* kernel = KernelOf(function); kernel != nullptr) {
+    const Images& images = ImagesOf(kernel->binary);
     if (images.architecture == 0) return Failed(kNoKernelImage);
     if (!images.note.empty()) Assume(images.note.c_str());
-    if (!kernel->on_card.load(std::memory_order_relaxed)) load_on_card(kernel, function);
+    if (!kernel->on_card.load(std::memory_order_relaxed)) LoadOnCard(kernel, function);
   }
-  device().launch();
+  TheDevice().Launch();
   return kSuccess;
 }
-ENTRY(int, cudaLaunchKernel, const void* function) { return launch(function); }
-ENTRY(int, cudaLaunchCooperativeKernel, const void* function) { return launch(function); }
-ENTRY(int, cudaLaunchKernelExC, const void*, const void* function) { return launch(function); }
+ENTRY(int, cudaLaunchKernel, const void* function) { return Launch(function); }
+ENTRY(int, cudaLaunchCooperativeKernel, const void* function) { return Launch(function); }
+ENTRY(int, cudaLaunchKernelExC, const void*, const void* function) { return Launch(function); }
 // From 13 on a launch takes a handle; here it is the host's address.
 ENTRY(int, __cudaGetKernel, const void** kernel, const void* function) {
   *kernel = function;
@@ -153,22 +152,22 @@ ENTRY(int, cudaGetKernel, const void** kernel, const void* function) {
   *kernel = function;
   return kSuccess;
 }
-ENTRY(int, __cudaLaunchKernel, const void* kernel) { return launch(kernel); }
+ENTRY(int, __cudaLaunchKernel, const void* kernel) { return Launch(kernel); }
 
 struct FunctionAttributes {
-  std::size_t shared, constant, local;
+  size_t shared, constant, local;
   int threads_per_block, registers, ptx_version, binary_version, cache_mode_ca, dynamic_shared,
       carveout, padding;
 };
 ENTRY(int, cudaFuncGetAttributes, FunctionAttributes* attributes, const void* function) {
-  const Kernel* kernel = kernel_of(function);
-  const Images* images = kernel == nullptr ? nullptr : &images_of(kernel->binary);
+  const Kernel* kernel = KernelOf(function);
+  const Images* images = kernel == nullptr ? nullptr : &ImagesOf(kernel->binary);
   if (images != nullptr && images->architecture == 0) return Failed(kNoKernelImage);
-  std::memset(attributes, 0, cuda_from(12000) ? 144 : 56);
+  std::memset(attributes, 0, CudaFrom(12000) ? 144 : 56);
   attributes->threads_per_block = 1024;
   attributes->registers = kAssumedRegisters;
   attributes->ptx_version = attributes->binary_version =
-      images != nullptr ? images->architecture : device().settings.card->capability;
+      images != nullptr ? images->architecture : TheDevice().settings.card->capability;
   attributes->dynamic_shared = 49152;
   return kSuccess;
 }
@@ -181,16 +180,16 @@ ENTRY(int, cudaFuncGetName, const char** name, const void*) {
 }
 
 ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, const void*, int threads,
-      std::size_t shared) {
-  *blocks = BlocksPerMultiprocessor(*device().settings.card, threads, shared);
+      size_t shared) {
+  *blocks = BlocksPerMultiprocessor(*TheDevice().settings.card, threads, shared);
   return kSuccess;
 }
 ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int* blocks, const void* kernel,
-      int threads, std::size_t shared, unsigned) {
+      int threads, size_t shared, unsigned) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared);
 }
 ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, const void* kernel,
-      int threads, std::size_t shared) {
+      int threads, size_t shared) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared);
 }
 

@@ -14,192 +14,187 @@
 
 namespace memreplay::card {
 
-int Allocate(const char* what, const void* caller, void** out, std::size_t bytes) {
-  Device& d = device();
+int Allocate(const char* what, const void* caller, void** out, size_t bytes) {
+  Device& d = TheDevice();
   *out = nullptr;
   if (d.count() == 0) return Failed(kNoDevice);
   if (bytes == 0) return kSuccess;
   const std::lock_guard<std::mutex> lock(d.mutex);
-  Memory& memory = d.cards[static_cast<std::size_t>(current_card())];
-  const std::uint64_t address = memory.allocate(bytes);
+  Memory& memory = d.cards[static_cast<size_t>(CurrentCard())];
+  const uint64_t address = memory.Allocate(bytes);
   if (address == 0) return Failed(kMemoryAllocation);
-  d.backing.open(address, memory.size_of(address));
-  d.outside.Allocated(what, caller, current_card(), address, bytes);
+  d.backing.Open(address, memory.SizeOf(address));
+  d.outside.Allocated(what, caller, CurrentCard(), address, bytes);
   d.outside.Mapped(address, address, bytes);
-  *out = pointer(address);
+  *out = Pointer(address);
   return kSuccess;
 }
 
 namespace {
 
-std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+size_t WholePages(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
-ENTRY(int, cudaMalloc, void** out, std::size_t bytes) {
+ENTRY(int, cudaMalloc, void** out, size_t bytes) {
   return Allocate("cudaMalloc", __builtin_return_address(0), out, bytes);
 }
-ENTRY(int, cuMemAlloc_v2, std::uint64_t* out, std::size_t bytes) {
+ENTRY(int, cuMemAlloc_v2, uint64_t* out, size_t bytes) {
   if (bytes == 0) return kInvalidValue;
   void* address = nullptr;
   const int status = Allocate("cuMemAlloc", __builtin_return_address(0), &address, bytes);
-  *out = number(address);
+  *out = Number(address);
   return status;
 }
 
 ENTRY(int, cudaFree, void* address) {
   if (address == nullptr) return kSuccess;
-  Device& d = device();
-  const int card = d.backing.card_of(number(address));
+  Device& d = TheDevice();
+  const int card = d.backing.CardOf(Number(address));
   if (card < 0) return Failed(kInvalidValue);
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const std::uint64_t size = d.cards[static_cast<std::size_t>(card)].free(number(address));
-  if (size == 0) return d.free_pooled(number(address)) != 0 ? kSuccess : Failed(kInvalidValue);
+  const uint64_t size = d.cards[static_cast<size_t>(card)].Free(Number(address));
+  if (size == 0) return d.FreePooled(Number(address)) != 0 ? kSuccess : Failed(kInvalidValue);
   // The driver waits too before it unmaps.
   if (d.streams.completion() != Streams::Completion::kExplicit) {
-    d.streams.synchronize_card(card, d.now());
+    d.streams.SynchronizeCard(card, d.now());
   }
-  d.known.forget(number(address), size);
-  d.backing.close(number(address), size);
-  d.outside.Unmapped(number(address));
-  d.outside.Freed(number(address));
+  d.known.Forget(Number(address), size);
+  d.backing.Close(Number(address), size);
+  d.outside.Unmapped(Number(address));
+  d.outside.Freed(Number(address));
   return kSuccess;
 }
 ALSO(cuMemFree_v2, cudaFree);
 
-ENTRY(int, cudaMemGetInfo, std::size_t* free_bytes, std::size_t* total) {
-  Device& d = device();
+ENTRY(int, cudaMemGetInfo, size_t* free_bytes, size_t* total) {
+  Device& d = TheDevice();
   if (d.count() == 0) return Failed(kNoDevice);
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const Memory& memory = d.cards[static_cast<std::size_t>(current_card())];
+  const Memory& memory = d.cards[static_cast<size_t>(CurrentCard())];
   *free_bytes = memory.free_bytes();
   *total = memory.total();
   return kSuccess;
 }
 ALSO(cuMemGetInfo_v2, cudaMemGetInfo);
 
-int done(bool is_done) { return is_done ? kSuccess : Failed(kInvalidValue); }
+int Done(bool is_done) { return is_done ? kSuccess : Failed(kInvalidValue); }
 
 // Copies. If the host waits for a copy, the work before it is done.
-void wait_for(const void* stream) {
-  Device& d = device();
+void WaitFor(const void* stream) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.streams.synchronize(stream_key(stream), d.now());
+  d.streams.Synchronize(StreamKeyOf(stream), d.now());
 }
 
-ENTRY(int, cudaMemcpy, void* to, const void* from, std::size_t size, int) {
+ENTRY(int, cudaMemcpy, void* to, const void* from, size_t size, int) {
   const bool is_done = Copy(to, from, size);
-  wait_for(nullptr);
-  return done(is_done);
+  WaitFor(nullptr);
+  return Done(is_done);
 }
-ENTRY(int, cudaMemcpyAsync, void* to, const void* from, std::size_t size, int, void*) {
-  return done(Copy(to, from, size));
+ENTRY(int, cudaMemcpyAsync, void* to, const void* from, size_t size, int, void*) {
+  return Done(Copy(to, from, size));
 }
-ENTRY(int, cudaMemcpyPeer, void* to, int, const void* from, int, std::size_t size) {
-  return done(Copy(to, from, size));
+ENTRY(int, cudaMemcpyPeer, void* to, int, const void* from, int, size_t size) {
+  return Done(Copy(to, from, size));
 }
-ENTRY(int, cudaMemcpyPeerAsync, void* to, int, const void* from, int, std::size_t size, void*) {
-  return done(Copy(to, from, size));
+ENTRY(int, cudaMemcpyPeerAsync, void* to, int, const void* from, int, size_t size, void*) {
+  return Done(Copy(to, from, size));
 }
-ENTRY(int, cudaMemcpy2D, void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
-      std::size_t width, std::size_t height, int) {
-  return done(Copy2D(to, to_pitch, from, from_pitch, width, height));
+ENTRY(int, cudaMemcpy2D, void* to, size_t to_pitch, const void* from, size_t from_pitch,
+      size_t width, size_t height, int) {
+  return Done(Copy2D(to, to_pitch, from, from_pitch, width, height));
 }
-ENTRY(int, cudaMemcpy2DAsync, void* to, std::size_t to_pitch, const void* from,
-      std::size_t from_pitch, std::size_t width, std::size_t height, int, void*) {
-  return done(Copy2D(to, to_pitch, from, from_pitch, width, height));
+ENTRY(int, cudaMemcpy2DAsync, void* to, size_t to_pitch, const void* from, size_t from_pitch,
+      size_t width, size_t height, int, void*) {
+  return Done(Copy2D(to, to_pitch, from, from_pitch, width, height));
 }
-ENTRY(int, cudaMemset, void* to, int byte, std::size_t size) { return done(Fill(to, byte, size)); }
-ENTRY(int, cudaMemsetAsync, void* to, int byte, std::size_t size, void*) {
-  return done(Fill(to, byte, size));
+ENTRY(int, cudaMemset, void* to, int byte, size_t size) { return Done(Fill(to, byte, size)); }
+ENTRY(int, cudaMemsetAsync, void* to, int byte, size_t size, void*) {
+  return Done(Fill(to, byte, size));
 }
 
 // Variables of the card: __constant__ and __device__. No kernel reads them here.
-ENTRY(int, cudaMemcpyToSymbol, const void*, const void*, std::size_t, std::size_t, int) {
-  return kSuccess;
-}
-ENTRY(int, cudaMemcpyToSymbolAsync, const void*, const void*, std::size_t, std::size_t, int,
-      void*) {
+ENTRY(int, cudaMemcpyToSymbol, const void*, const void*, size_t, size_t, int) { return kSuccess; }
+ENTRY(int, cudaMemcpyToSymbolAsync, const void*, const void*, size_t, size_t, int, void*) {
   return kSuccess;
 }
 
 // Pinned memory. The lock is held.
-bool add_host_range(Device* d, std::uint64_t address, const HostRange& range) {
+bool AddHostRange(Device* d, uint64_t address, const HostRange& range) {
   if (range.is_pinned) {
-    const std::uint64_t limit = d->settings.host_memory;
-    std::uint64_t left = limit - std::min(limit, d->pinned.now());
+    const uint64_t limit = d->settings.host_memory;
+    uint64_t left = limit - std::min(limit, d->pinned.now());
     if (d->shares_host_memory()) left = std::min(left, d->cards[0].free_bytes());
     if (range.size > left) {
       ++d->refused_pins;
       return false;
     }
     d->pinned.Add(range.size, range.is_torchs);
-    if (d->shares_host_memory()) d->cards[0].external(static_cast<std::int64_t>(range.size));
+    if (d->shares_host_memory()) d->cards[0].TakeExternal(static_cast<int64_t>(range.size));
   }
   d->host[address] = range;
   return true;
 }
 
 // Removes a range and returns its size in bytes, or 0 if there is none.
-std::uint64_t remove_host_range(Device* d, std::uint64_t address) {
+uint64_t RemoveHostRange(Device* d, uint64_t address) {
   const auto found = d->host.find(address);
   if (found == d->host.end()) return 0;
   const HostRange range = found->second;
   d->host.erase(found);
   if (range.is_pinned) {
     d->pinned.Remove(range.size, range.is_torchs);
-    if (d->shares_host_memory()) d->cards[0].external(-static_cast<std::int64_t>(range.size));
+    if (d->shares_host_memory()) d->cards[0].TakeExternal(-static_cast<int64_t>(range.size));
     if (range.is_torchs && PinnedFree() == 0) d->pinned.Emptied();
   }
   return range.size;
 }
 
-int allocate_on_host(void** out, std::size_t bytes, bool is_pinned) {
-  Device& d = device();
+int AllocateOnHost(void** out, size_t bytes, bool is_pinned) {
+  Device& d = TheDevice();
   *out = nullptr;
   if (bytes == 0) return is_pinned ? kSuccess : Failed(kInvalidValue);  // or managed
-  void* map = mmap(nullptr, whole_pages(bytes), PROT_READ | PROT_WRITE,
+  void* map = mmap(nullptr, WholePages(bytes), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (map == MAP_FAILED) return Failed(kMemoryAllocation);
   const std::lock_guard<std::mutex> lock(d.mutex);
-  if (!add_host_range(&d, number(map), {bytes, is_pinned, InPinnedAllocator()})) {
-    munmap(map, whole_pages(bytes));
+  if (!AddHostRange(&d, Number(map), {bytes, is_pinned, InPinnedAllocator()})) {
+    munmap(map, WholePages(bytes));
     return Failed(kMemoryAllocation);
   }
   *out = map;
   return kSuccess;
 }
 
-ENTRY(int, cudaHostAlloc, void** out, std::size_t bytes, unsigned) {
-  return allocate_on_host(out, bytes, true);
+ENTRY(int, cudaHostAlloc, void** out, size_t bytes, unsigned) {
+  return AllocateOnHost(out, bytes, true);
 }
-ENTRY(int, cudaMallocHost, void** out, std::size_t bytes) {
-  return allocate_on_host(out, bytes, true);
-}
-ENTRY(int, cudaMallocManaged, void** out, std::size_t bytes, unsigned) {
+ENTRY(int, cudaMallocHost, void** out, size_t bytes) { return AllocateOnHost(out, bytes, true); }
+ENTRY(int, cudaMallocManaged, void** out, size_t bytes, unsigned) {
   Assume("managed memory is host memory and takes nothing of the GPU");
-  return allocate_on_host(out, bytes, false);
+  return AllocateOnHost(out, bytes, false);
 }
 ENTRY(int, cudaFreeHost, void* address) {
   if (address == nullptr) return kSuccess;
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const std::uint64_t size = remove_host_range(&d, number(address));
+  const uint64_t size = RemoveHostRange(&d, Number(address));
   if (size == 0) return Failed(kInvalidValue);
-  munmap(address, whole_pages(size));
+  munmap(address, WholePages(size));
   return kSuccess;
 }
-ENTRY(int, cudaHostRegister, void* address, std::size_t bytes, unsigned) {
+ENTRY(int, cudaHostRegister, void* address, size_t bytes, unsigned) {
   if (address == nullptr || bytes == 0) return Failed(kInvalidValue);
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  remove_host_range(&d, number(address));
-  return add_host_range(&d, number(address), {bytes, true, InPinnedAllocator()})
+  RemoveHostRange(&d, Number(address));
+  return AddHostRange(&d, Number(address), {bytes, true, InPinnedAllocator()})
              ? kSuccess
              : Failed(kMemoryAllocation);
 }
 ENTRY(int, cudaHostUnregister, void* address) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  remove_host_range(&d, number(address));
+  RemoveHostRange(&d, Number(address));
   return kSuccess;
 }
 ENTRY(int, cudaHostGetDevicePointer, void** out, void* address, unsigned) {
@@ -207,7 +202,7 @@ ENTRY(int, cudaHostGetDevicePointer, void** out, void* address, unsigned) {
   return kSuccess;
 }
 
-bool pinned(const Device& d, std::uint64_t address) {
+bool IsPinned(const Device& d, uint64_t address) {
   auto range = d.host.upper_bound(address);
   if (range == d.host.begin()) return false;
   --range;
@@ -223,25 +218,25 @@ struct PointerAttributes {
 };
 
 ENTRY(int, cudaPointerGetAttributes, PointerAttributes* attributes, const void* address) {
-  Device& d = device();
-  std::memset(attributes, 0, cuda_from(13000) ? sizeof *attributes : 24);
+  Device& d = TheDevice();
+  std::memset(attributes, 0, CudaFrom(13000) ? sizeof *attributes : 24);
   attributes->device = -1;
-  if (const int card = d.backing.card_of(number(address)); card >= 0) {
+  if (const int card = d.backing.CardOf(Number(address)); card >= 0) {
     attributes->type = 2;
     attributes->device = card;
     attributes->device_pointer = address;
     return kSuccess;
   }
   const std::lock_guard<std::mutex> lock(d.mutex);
-  if (pinned(d, number(address))) {
+  if (IsPinned(d, Number(address))) {
     attributes->type = 1;
-    attributes->device = current_card();
+    attributes->device = CurrentCard();
     attributes->device_pointer = attributes->host_pointer = address;
   }
   return kSuccess;
 }
 
-ENTRY(int, cuPointerGetAttribute, char* to, int attribute, std::uint64_t address) {
+ENTRY(int, cuPointerGetAttribute, char* to, int attribute, uint64_t address) {
   enum {
     kContext = 1,
     kMemoryType = 2,
@@ -252,27 +247,27 @@ ENTRY(int, cuPointerGetAttribute, char* to, int attribute, std::uint64_t address
     kRangeSize = 12
   };
   void* out = to;
-  Device& d = device();
-  int card = d.backing.card_of(address);
+  Device& d = TheDevice();
+  int card = d.backing.CardOf(address);
   const bool on_card = card >= 0;
   if (!on_card) {
     const std::lock_guard<std::mutex> lock(d.mutex);
-    if (!pinned(d, address)) return kInvalidValue;
-    card = current_card();
+    if (!IsPinned(d, address)) return kInvalidValue;
+    card = CurrentCard();
   }
   if (on_card && (attribute == kRangeStart || attribute == kRangeSize)) {
     const std::lock_guard<std::mutex> lock(d.mutex);
-    const Memory::Allocation found = d.cards[static_cast<std::size_t>(card)].allocation_of(address);
+    const Memory::Allocation found = d.cards[static_cast<size_t>(card)].AllocationOf(address);
     if (found.size != 0) {
-      *static_cast<std::uint64_t*>(out) = attribute == kRangeStart ? found.address : found.size;
+      *static_cast<uint64_t*>(out) = attribute == kRangeStart ? found.address : found.size;
       return kSuccess;
     }
   }
   switch (attribute) {
-    case kContext: *static_cast<std::uint64_t*>(out) = ContextOf(card); return kSuccess;
+    case kContext: *static_cast<uint64_t*>(out) = ContextOf(card); return kSuccess;
     case kMemoryType: *static_cast<unsigned*>(out) = on_card ? 2 : 1; return kSuccess;
     case kDevicePointer:
-    case kHostPointer: *static_cast<std::uint64_t*>(out) = address; return kSuccess;
+    case kHostPointer: *static_cast<uint64_t*>(out) = address; return kSuccess;
     case kOrdinal: *static_cast<int*>(out) = card; return kSuccess;
     default: return Refuse("libcuda.so.1", "cuPointerGetAttribute", kNotSupported);
   }

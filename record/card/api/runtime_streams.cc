@@ -8,9 +8,9 @@ namespace memreplay::card {
 namespace {
 
 ENTRY(int, cudaStreamCreateWithPriority, void** out, unsigned, int priority) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  *out = pointer(d.streams.create(current_card(), priority, d.settings.simulated ? 1 : 16));
+  *out = Pointer(d.streams.Create(CurrentCard(), priority, d.settings.simulated ? 1 : 16));
   return kSuccess;
 }
 ENTRY(int, cudaStreamCreate, void** out) { return cudaStreamCreateWithPriority(out, 0, 0); }
@@ -18,15 +18,15 @@ ENTRY(int, cudaStreamCreateWithFlags, void** out, unsigned) {
   return cudaStreamCreateWithPriority(out, 0, 0);
 }
 ENTRY(int, cudaStreamDestroy, void* stream) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.streams.destroy(stream_key(stream));
+  d.streams.Destroy(StreamKeyOf(stream));
   return kSuccess;
 }
 ENTRY(int, cudaStreamGetPriority, void* stream, int* priority) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  *priority = d.streams.priority(stream_key(stream));
+  *priority = d.streams.PriorityOf(StreamKeyOf(stream));
   return kSuccess;
 }
 ENTRY(int, cudaStreamGetFlags, void*, unsigned* flags) {
@@ -34,25 +34,25 @@ ENTRY(int, cudaStreamGetFlags, void*, unsigned* flags) {
   return kSuccess;
 }
 ENTRY(int, cudaStreamGetId, void* stream, unsigned long long* id) {
-  *id = number(stream);
+  *id = Number(stream);
   return kSuccess;
 }
 ENTRY(int, cudaStreamQuery, void* stream) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  return d.streams.poll(stream_key(stream), d.now()) ? kSuccess : Failed(kNotReady);
+  return d.streams.Poll(StreamKeyOf(stream), d.now()) ? kSuccess : Failed(kNotReady);
 }
 ENTRY(int, cudaStreamSynchronize, void* stream) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  if (d.streams.capture_of(stream_key(stream)) != 0) return Failed(kCaptureUnsupported);
-  d.streams.synchronize(stream_key(stream), d.now());
+  if (d.streams.CaptureOf(StreamKeyOf(stream)) != 0) return Failed(kCaptureUnsupported);
+  d.streams.Synchronize(StreamKeyOf(stream), d.now());
   return kSuccess;
 }
 ENTRY(int, cudaStreamWaitEvent, void* stream, const Event* event, unsigned) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.streams.wait(stream_key(stream), *event, d.tick());
+  d.streams.WaitFor(StreamKeyOf(stream), *event, d.Tick());
   return kSuccess;
 }
 ENTRY(int, cudaStreamAddCallback, void* stream, void (*function)(void*, int, void*), void* data,
@@ -75,9 +75,9 @@ ENTRY(int, cudaEventDestroy, Event* event) {
   return kSuccess;
 }
 ENTRY(int, cudaEventRecord, Event* event, void* stream) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.streams.record(event, stream_key(stream), d.tick());
+  d.streams.Record(event, StreamKeyOf(stream), d.Tick());
   if (PinnedFree() != 0) d.pinned.Recorded(PinnedFree(), event);
   return kSuccess;
 }
@@ -85,20 +85,20 @@ ENTRY(int, cudaEventRecordWithFlags, Event* event, void* stream, unsigned) {
   return cudaEventRecord(event, stream);
 }
 ENTRY(int, cudaEventQuery, const Event* event) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (d.streams.completion() == Streams::Completion::kAtOnce && !d.settings.simulated &&
-      !d.streams.complete_if_lagging(*event, d.now())) {
+      !d.streams.IsCompleteIfLagging(*event, d.now())) {
     Assume("work was complete when it was queried; with --completion lagging it would still run");
   }
-  if (!d.streams.poll(*event, d.now())) return Failed(kNotReady);
+  if (!d.streams.Poll(*event, d.now())) return Failed(kNotReady);
   d.pinned.Done(event);
   return kSuccess;
 }
 ENTRY(int, cudaEventSynchronize, const Event* event) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.streams.synchronize(*event);
+  d.streams.Synchronize(*event);
   return kSuccess;
 }
 ENTRY(int, cudaEventElapsedTime, float* milliseconds, const Event* start, const Event* end) {
@@ -111,68 +111,68 @@ ALSO(cudaEventElapsedTime_v2, cudaEventElapsedTime);
 
 // Captures. A graph is the number of its capture; it holds no work, since there is none to repeat.
 ENTRY(int, cudaStreamBeginCapture, void* stream, int) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  d.streams.begin_capture(stream_key(stream));
+  d.streams.BeginCapture(StreamKeyOf(stream));
   d.any_capture.store(true, std::memory_order_relaxed);
   return kSuccess;
 }
-ENTRY(int, cudaStreamBeginCaptureToGraph, void* stream, void*, const void*, const void*,
-      std::size_t, int) {
+ENTRY(int, cudaStreamBeginCaptureToGraph, void* stream, void*, const void*, const void*, size_t,
+      int) {
   return cudaStreamBeginCapture(stream, 0);
 }
 ENTRY(int, cudaStreamEndCapture, void* stream, void** graph) {
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const std::uint64_t capture = d.streams.end_capture(stream_key(stream));
+  const uint64_t capture = d.streams.EndCapture(StreamKeyOf(stream));
   d.any_capture.store(d.streams.capturing() || d.all_captured, std::memory_order_relaxed);
-  *graph = pointer(capture * 16);
+  *graph = Pointer(capture * 16);
   d.graph_launches[capture * 16] = d.captured_launches.exchange(0, std::memory_order_relaxed);
   return capture != 0 ? kSuccess : Failed(kInvalidValue);
 }
 ENTRY(int, cudaStreamIsCapturing, void* stream, int* status) {
-  Device& d = device();
+  Device& d = TheDevice();
   if (!d.any_capture.load(std::memory_order_relaxed)) {
     *status = 0;
     return kSuccess;
   }
   const std::lock_guard<std::mutex> lock(d.mutex);
-  *status = d.all_captured || d.streams.capture_of(stream_key(stream)) != 0 ? 1 : 0;
+  *status = d.all_captured || d.streams.CaptureOf(StreamKeyOf(stream)) != 0 ? 1 : 0;
   return kSuccess;
 }
 ALSO(cuStreamIsCapturing, cudaStreamIsCapturing);
 
-int capture_info(void* stream, int* status, unsigned long long* id, void** graph,
-                 const void** dependencies, const void** edges, std::size_t* count) {
-  Device& d = device();
+int CaptureInfo(void* stream, int* status, unsigned long long* id, void** graph,
+                const void** dependencies, const void** edges, size_t* count) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const std::uint64_t capture = d.all_captured ? 1 : d.streams.capture_of(stream_key(stream));
+  const uint64_t capture = d.all_captured ? 1 : d.streams.CaptureOf(StreamKeyOf(stream));
   *status = capture != 0 ? 1 : 0;
   if (capture == 0) return kSuccess;
   if (id != nullptr) *id = capture;
-  if (graph != nullptr) *graph = pointer(capture * 16);
+  if (graph != nullptr) *graph = Pointer(capture * 16);
   if (dependencies != nullptr) *dependencies = nullptr;
   if (edges != nullptr) *edges = nullptr;
   if (count != nullptr) *count = 0;
   return kSuccess;
 }
 ENTRY(int, cudaStreamGetCaptureInfo, void* stream, int* status, MayBeNull<unsigned long long> id) {
-  return capture_info(stream, status, id, nullptr, nullptr, nullptr, nullptr);
+  return CaptureInfo(stream, status, id, nullptr, nullptr, nullptr, nullptr);
 }
 ENTRY(int, cudaStreamGetCaptureInfo_v2, void* stream, int* status, MayBeNull<unsigned long long> id,
-      MayBeNull<void*> graph, MayBeNull<const void*> dependencies, MayBeNull<std::size_t> count) {
-  return capture_info(stream, status, id, graph, dependencies, nullptr, count);
+      MayBeNull<void*> graph, MayBeNull<const void*> dependencies, MayBeNull<size_t> count) {
+  return CaptureInfo(stream, status, id, graph, dependencies, nullptr, count);
 }
 ENTRY(int, cudaStreamGetCaptureInfo_v3, void* stream, int* status, MayBeNull<unsigned long long> id,
       MayBeNull<void*> graph, MayBeNull<const void*> dependencies, MayBeNull<const void*> edges,
-      MayBeNull<std::size_t> count) {
-  return capture_info(stream, status, id, graph, dependencies, edges, count);
+      MayBeNull<size_t> count) {
+  return CaptureInfo(stream, status, id, graph, dependencies, edges, count);
 }
 ENTRY_FROM(13000, "cudaStreamGetCaptureInfo", int, capture_info_of_13, void* stream, int* status,
            MayBeNull<unsigned long long> id, MayBeNull<void*> graph,
            MayBeNull<const void*> dependencies, MayBeNull<const void*> edges,
-           MayBeNull<std::size_t> count) {
-  return capture_info(stream, status, id, graph, dependencies, edges, count);
+           MayBeNull<size_t> count) {
+  return CaptureInfo(stream, status, id, graph, dependencies, edges, count);
 }
 ENTRY(int, cudaStreamUpdateCaptureDependencies, void) { return kSuccess; }
 ALSO(cudaStreamUpdateCaptureDependencies_v2, cudaStreamUpdateCaptureDependencies);
@@ -185,58 +185,58 @@ ENTRY(int, cudaThreadExchangeStreamCaptureMode, int* mode) {
 }
 
 ENTRY(int, cudaGraphCreate, void** graph, unsigned) {
-  *graph = pointer(0xfff0);
+  *graph = Pointer(0xfff0);
   return kSuccess;
 }
 ENTRY(int, cudaGraphInstantiate, void** executable, void* graph) {
   const void* caller = __builtin_return_address(0);
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
-  const std::uint64_t handle = 16 * ++d.executable_graphs;
-  const auto launches = d.graph_launches.find(number(graph));
-  d.outside.Made(kGraphObject, caller, current_card(), handle);
-  d.outside.Made(kGraphLaunchObject, caller, current_card(), handle,
+  const uint64_t handle = 16 * ++d.executable_graphs;
+  const auto launches = d.graph_launches.find(Number(graph));
+  d.outside.Made(kGraphObject, caller, CurrentCard(), handle);
+  d.outside.Made(kGraphLaunchObject, caller, CurrentCard(), handle,
                  launches == d.graph_launches.end() ? 0 : launches->second);
-  *executable = pointer(handle);
+  *executable = Pointer(handle);
   return kSuccess;
 }
 ALSO(cudaGraphInstantiateWithFlags, cudaGraphInstantiate);
 ENTRY(int, cudaGraphLaunch, void*, void*) {
-  device().launch();
+  TheDevice().Launch();
   return kSuccess;
 }
 ENTRY(int, cudaGraphUpload, void*, void*) { return kSuccess; }
 ENTRY(int, cudaGraphDestroy, void*) { return kSuccess; }
 ENTRY(int, cudaGraphExecDestroy, void* executable) {
-  device().destroyed(kGraphObject, executable);
-  device().destroyed(kGraphLaunchObject, executable);
+  TheDevice().Destroyed(kGraphObject, executable);
+  TheDevice().Destroyed(kGraphLaunchObject, executable);
   return kSuccess;
 }
 ENTRY(int, cudaGraphDebugDotPrint, void*, const char*, unsigned) { return kSuccess; }
-ENTRY(int, cudaGraphGetNodes, void*, void*, std::size_t* count) {
+ENTRY(int, cudaGraphGetNodes, void*, void*, size_t* count) {
   *count = 1;  // torch only checks whether there are any
   return kSuccess;
 }
 ENTRY(int, cudaGraphAddEmptyNode, void** node) {
-  *node = pointer(16);
+  *node = Pointer(16);
   return kSuccess;
 }
-ENTRY(int, cudaGraphNodeGetDependencies, void*, void*, std::size_t* count) {
+ENTRY(int, cudaGraphNodeGetDependencies, void*, void*, size_t* count) {
   *count = 0;
   return kSuccess;
 }
 ENTRY_FROM(13000, "cudaGraphNodeGetDependencies", int, dependencies_of_13, void*, void*, void*,
-           std::size_t* count) {
+           size_t* count) {
   *count = 0;
   return kSuccess;
 }
 ENTRY(int, cudaGraphRetainUserObject, void*, void*, unsigned, unsigned) { return kSuccess; }
 ENTRY(int, cudaUserObjectCreate, void** object, void*, void*, unsigned, unsigned) {
-  *object = pointer(16);
+  *object = Pointer(16);
   return kSuccess;
 }
 ENTRY(int, cudaUserObjectRelease, void*, unsigned) { return kSuccess; }
-ENTRY(int, cudaDeviceGetGraphMemAttribute, int, int, std::uint64_t* value) {
+ENTRY(int, cudaDeviceGetGraphMemAttribute, int, int, uint64_t* value) {
   *value = 0;  // a graph's nodes allocate nothing
   return kSuccess;
 }

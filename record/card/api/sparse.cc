@@ -9,7 +9,7 @@
 namespace memreplay::card {
 namespace {
 
-int no_workspace(std::size_t* size) {
+int NoWorkspace(size_t* size) {
   Assume("the cuSPARSE workspace is assumed to be 0 bytes");
   *size = 0;
   return 0;
@@ -25,15 +25,14 @@ OBJECT(cusparseSpSV_createDescr, cusparseSpSV_destroyDescr)
 OBJECT(cusparseSpSM_createDescr, cusparseSpSM_destroyDescr)
 OBJECT(cusparseSpGEMM_createDescr, cusparseSpGEMM_destroyDescr)
 ENTRY(int, cusparseGetVersion, void*, int* version) {
-  *version = versions().cuda;
+  *version = Versions().cuda;
   return 0;
 }
 
 struct Matrix {
-  std::int64_t rows, columns, nonzero;
+  int64_t rows, columns, nonzero;
 };
-ENTRY(int, cusparseCreateCsr, Matrix** out, std::int64_t rows, std::int64_t columns,
-      std::int64_t nonzero) {
+ENTRY(int, cusparseCreateCsr, Matrix** out, int64_t rows, int64_t columns, int64_t nonzero) {
   *out = new Matrix{rows, columns, nonzero};
   return 0;
 }
@@ -43,8 +42,8 @@ ENTRY(int, cusparseDestroySpMat, Matrix* matrix) {
   delete matrix;
   return 0;
 }
-ENTRY(int, cusparseSpMatGetSize, const Matrix* matrix, std::int64_t* rows, std::int64_t* columns,
-      std::int64_t* nonzero) {
+ENTRY(int, cusparseSpMatGetSize, const Matrix* matrix, int64_t* rows, int64_t* columns,
+      int64_t* nonzero) {
   *rows = matrix->rows;
   *columns = matrix->columns;
   *nonzero = matrix->nonzero;
@@ -52,38 +51,38 @@ ENTRY(int, cusparseSpMatGetSize, const Matrix* matrix, std::int64_t* rows, std::
 }
 
 ENTRY(int, cusparseSpMV_bufferSize, void*, int, void*, void*, void*, void*, void*, int, int,
-      std::size_t* size) {
-  return no_workspace(size);
+      size_t* size) {
+  return NoWorkspace(size);
 }
 ENTRY(int, cusparseSpMM_bufferSize, void*, int, int, void*, void*, void*, void*, void*, int, int,
-      std::size_t* size) {
-  return no_workspace(size);
+      size_t* size) {
+  return NoWorkspace(size);
 }
 ALSO(cusparseSDDMM_bufferSize, cusparseSpMM_bufferSize);
 ENTRY(int, cusparseSpSV_bufferSize, void*, int, void*, void*, void*, void*, int, int, void*,
-      std::size_t* size) {
-  return no_workspace(size);
+      size_t* size) {
+  return NoWorkspace(size);
 }
 ENTRY(int, cusparseSpSM_bufferSize, void*, int, int, void*, void*, void*, void*, int, int, void*,
-      std::size_t* size) {
-  return no_workspace(size);
+      size_t* size) {
+  return NoWorkspace(size);
 }
 
 // A product of two sparse matrices.
 ENTRY(int, cusparseSpGEMM_workEstimation, void*, int, int, void*, void*, void*, void*, void*, int,
-      int, void*, std::size_t* size, void*) {
-  return no_workspace(size);
+      int, void*, size_t* size, void*) {
+  return NoWorkspace(size);
 }
 ENTRY(int, cusparseSpGEMM_compute, void*, int, int, void*, const Matrix* a, const Matrix* b, void*,
-      Matrix* c, int, int, void*, std::size_t* size, void*) {
+      Matrix* c, int, int, void*, size_t* size, void*) {
   Assume("a product of sparse matrices is assumed to have as many values as both factors together");
   c->nonzero = a->nonzero + b->nonzero;
-  return no_workspace(size);
+  return NoWorkspace(size);
 }
 
 // The older interface.
-ENTRY(int, cusparseXcoosort_bufferSizeExt, void*, int, int, int, void*, void*, std::size_t* size) {
-  return no_workspace(size);
+ENTRY(int, cusparseXcoosort_bufferSizeExt, void*, int, int, int, void*, void*, size_t* size) {
+  return NoWorkspace(size);
 }
 ALSO(cusparseXcsrsort_bufferSizeExt, cusparseXcoosort_bufferSizeExt);
 ENTRY(int, cusparseXbsrsv2_zeroPivot, void*, void*, int* position) {

@@ -14,51 +14,51 @@
 namespace memreplay::card {
 namespace {
 
-constexpr std::uint64_t kChunk = std::uint64_t{32} << 20;
+constexpr uint64_t kChunk = uint64_t{32} << 20;
 
-void* at(std::uint64_t address) { return reinterpret_cast<void*>(address); }
+void* At(uint64_t address) { return reinterpret_cast<void*>(address); }
 
 }  // namespace
 
 Backing::Backing(int cards, bool simulated)
     : simulated_(simulated),
       cards_(cards),
-      span_(kAll / static_cast<std::uint64_t>(cards) / kChunk * kChunk) {
+      span_(kAll / static_cast<uint64_t>(cards) / kChunk * kChunk) {
   real_ = false;
   if (simulated_) return;
-  const std::uint64_t size = span_ * static_cast<std::uint64_t>(cards_);
-  void* map = mmap(at(kBase), size, PROT_NONE,
+  const uint64_t size = span_ * static_cast<uint64_t>(cards_);
+  void* map = mmap(At(kBase), size, PROT_NONE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-  real_ = map == at(kBase);
+  real_ = map == At(kBase);
   if (!real_ && map != MAP_FAILED) munmap(map, size);  // before Linux 4.17 it may lie elsewhere
 }
 
 Memory::Regions Backing::regions(int card) const {
   if (simulated_) return kSimulatedRegions;
-  const std::uint64_t base = kBase + span_ * static_cast<std::uint64_t>(card);
+  const uint64_t base = kBase + span_ * static_cast<uint64_t>(card);
   // A quarter is for cudaMalloc, the rest for reservations, which are larger than what is in them.
-  const std::uint64_t middle = base + span_ / 4 / kChunk * kChunk;
+  const uint64_t middle = base + span_ / 4 / kChunk * kChunk;
   return {base, middle, middle, base + span_};
 }
 
-void Backing::open(std::uint64_t address, std::uint64_t size) const {
-  if (real_) mprotect(at(address), size, PROT_READ | PROT_WRITE);
+void Backing::Open(uint64_t address, uint64_t size) const {
+  if (real_) mprotect(At(address), size, PROT_READ | PROT_WRITE);
 }
 
-void Backing::close(std::uint64_t address, std::uint64_t size) const {
+void Backing::Close(uint64_t address, uint64_t size) const {
   if (!real_) return;
-  mmap(at(address), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+  mmap(At(address), size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
        0);
 }
 
-void Backing::clear(std::uint64_t address, std::uint64_t size) const {
+void Backing::Clear(uint64_t address, uint64_t size) const {
   if (!real_) return;
-  const std::uint64_t end = address + size;
-  const std::uint64_t from = std::min((address + kPage - 1) / kPage * kPage, end);
-  const std::uint64_t to = std::max(end / kPage * kPage, from);
-  std::memset(at(address), 0, from - address);
-  if (from < to) madvise(at(from), to - from, MADV_DONTNEED);
-  std::memset(at(to), 0, end - to);
+  const uint64_t end = address + size;
+  const uint64_t from = std::min((address + kPage - 1) / kPage * kPage, end);
+  const uint64_t to = std::max(end / kPage * kPage, from);
+  std::memset(At(address), 0, from - address);
+  if (from < to) madvise(At(from), to - from, MADV_DONTNEED);
+  std::memset(At(to), 0, end - to);
 }
 
 }  // namespace memreplay::card

@@ -1,6 +1,7 @@
 // The bytes behind the cards' addresses: one reservation of address space. No part of it takes
 // memory until it is opened and written.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_DEVICE_BACKING_H_
+#define MEMREPLAY_RECORD_CARD_DEVICE_BACKING_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -20,7 +21,7 @@ class Backing {
   bool real() const { return real_; }
   Memory::Regions regions(int card) const;
   // Returns the card that has this address, or -1 if none does.
-  int card_of(std::uint64_t address) const {
+  int CardOf(uint64_t address) const {
     if (simulated_) {
       const Memory::Regions& r = kSimulatedRegions;
       return (address >= r.allocations && address < r.allocations_end) ||
@@ -28,25 +29,27 @@ class Backing {
                  ? 0
                  : -1;
     }
-    return address - kBase < span_ * static_cast<std::uint64_t>(cards_)
+    return address - kBase < span_ * static_cast<uint64_t>(cards_)
                ? static_cast<int>((address - kBase) / span_)
                : -1;
   }
   // Makes a range readable and writable.
-  void open(std::uint64_t address, std::uint64_t size) const;
+  void Open(uint64_t address, uint64_t size) const;
   // Closes a range: its bytes are lost and its pages released.
-  void close(std::uint64_t address, std::uint64_t size) const;
+  void Close(uint64_t address, uint64_t size) const;
   // Fills an open range with zeros and releases its whole pages.
-  void clear(std::uint64_t address, std::uint64_t size) const;
+  void Clear(uint64_t address, uint64_t size) const;
 
  private:
-  static constexpr std::uint64_t kBase = 0x100000000000;
-  static constexpr std::uint64_t kAll = 0x400000000000;  // 64 TiB for all cards
+  static constexpr uint64_t kBase = 0x100000000000;
+  static constexpr uint64_t kAll = 0x400000000000;  // 64 TiB for all cards
 
   bool simulated_;
   int cards_;
-  std::uint64_t span_;
+  uint64_t span_;
   bool real_;
 };
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_DEVICE_BACKING_H_

@@ -1,5 +1,6 @@
 // Error codes that the simulated GPU returns. The CUDA runtime and driver use the same ones.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_DEVICE_CUDA_ERRORS_H_
+#define MEMREPLAY_RECORD_CARD_DEVICE_CUDA_ERRORS_H_
 
 namespace memreplay::card {
 
@@ -26,3 +27,5 @@ int Failed(int error);
 int& LastError();
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_DEVICE_CUDA_ERRORS_H_

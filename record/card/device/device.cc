@@ -45,15 +45,15 @@ Device::Device(const Settings& from_environment)
   for (int i = 0; i < count; ++i) {
     cards.emplace_back(settings.capacity, backing.regions(i), settings.addresses,
                        settings.simulated ? 0 : settings.below_first_kernel);
-    cards.back().external(static_cast<std::int64_t>(settings.reserve));
+    cards.back().TakeExternal(static_cast<int64_t>(settings.reserve));
   }
   for (int i = 0; i < count; ++i) {
     current_pools.push_back(pools.size());
-    pools.push_back({i, std::make_unique<MemoryPool>(&cards[static_cast<std::size_t>(i)])});
+    pools.push_back({i, std::make_unique<MemoryPool>(&cards[static_cast<size_t>(i)])});
   }
 }
 
-Device& device() {
+Device& TheDevice() {
   if (Device* made = the_device.load(std::memory_order_acquire)) return *made;
   const std::lock_guard<std::mutex> lock(making);
   if (Device* made = the_device.load(std::memory_order_acquire)) return *made;
@@ -67,7 +67,7 @@ std::optional<std::vector<std::string>> VisibleDevices() {
   if (entry == nullptr) return std::nullopt;
   std::vector<std::string> names;
   while (*entry != 0 && *entry != '-') {
-    const std::size_t length = std::strcspn(entry, ",");
+    const size_t length = std::strcspn(entry, ",");
     names.emplace_back(entry, length);
     entry += length;
     if (*entry == ',') ++entry;
@@ -75,7 +75,7 @@ std::optional<std::vector<std::string>> VisibleDevices() {
   return names;
 }
 
-int Device::visible_count() {
+int Device::VisibleCount() {
   int found = visible.load();
   if (found >= 0) return found;
   const auto names = VisibleDevices();
@@ -84,12 +84,12 @@ int Device::visible_count() {
   return found;
 }
 
-std::uint64_t Device::free_pooled(std::uint64_t address) {
+uint64_t Device::FreePooled(uint64_t address) {
   for (Pool& pool : pools) {
-    const std::uint64_t size = pool.pool == nullptr ? 0 : pool.pool->free(address);
+    const uint64_t size = pool.pool == nullptr ? 0 : pool.pool->Free(address);
     if (size == 0) continue;
-    known.forget(address, size);
-    backing.close(address, size);
+    known.Forget(address, size);
+    backing.Close(address, size);
     outside.Unmapped(address);
     outside.Freed(address);
     return size;
@@ -97,24 +97,24 @@ std::uint64_t Device::free_pooled(std::uint64_t address) {
   return 0;
 }
 
-void Device::made(const char* what, const void* caller, const void* object) {
+void Device::Made(const char* what, const void* caller, const void* object) {
   const std::lock_guard<std::mutex> lock(mutex);
-  outside.Made(what, caller, current_card(), number(object));
+  outside.Made(what, caller, CurrentCard(), Number(object));
 }
 
-void Device::destroyed(const char* what, const void* object) {
+void Device::Destroyed(const char* what, const void* object) {
   const std::lock_guard<std::mutex> lock(mutex);
-  outside.Destroyed(what, number(object));
+  outside.Destroyed(what, Number(object));
 }
 
-void Device::first_kernel() {
+void Device::FirstKernel() {
   const std::lock_guard<std::mutex> lock(mutex);
-  for (Memory& card : cards) card.first_kernel();
+  for (Memory& card : cards) card.FirstKernel();
 }
 
 void ReplaceDevice(Device* made) { the_device.store(made, std::memory_order_release); }
 
-LibraryVersions& versions() { return the_versions; }
-int& current_card() { return this_card; }
+LibraryVersions& Versions() { return the_versions; }
+int& CurrentCard() { return this_card; }
 
 }  // namespace memreplay::card

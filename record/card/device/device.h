@@ -1,8 +1,10 @@
 // The state of this process' simulated GPUs, on which all entry points of NVIDIA's libraries act.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_DEVICE_DEVICE_H_
+#define MEMREPLAY_RECORD_CARD_DEVICE_DEVICE_H_
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -27,15 +29,15 @@ namespace memreplay::card {
 
 // Memory of the host that CUDA allocated or registered; its address is the key.
 struct HostRange {
-  std::uint64_t size = 0;  // bytes, as requested of the driver
+  uint64_t size = 0;       // bytes, as requested of the driver
   bool is_pinned = false;  // else managed
   bool is_torchs = false;  // pinned by PyTorch's allocator
 };
 
 // Returns the handle of a page of memory. It contains the card, because cuMemRelease is passed
 // nothing else.
-inline std::uint64_t HandleOf(std::uint64_t page, int card) {
-  return page * kMaxCards + static_cast<std::uint64_t>(card);
+inline uint64_t HandleOf(uint64_t page, int card) {
+  return page * kMaxCards + static_cast<uint64_t>(card);
 }
 
 // All simulated GPUs of a process.
@@ -50,41 +52,41 @@ struct Device {
   KnownBytes known;
   KnownBytes marked;  // by memreplay_card_mark()
   Streams streams;
-  std::map<std::uint64_t, HostRange> host;        // what CUDA knows of the host's memory
-  std::map<std::uint64_t, std::uint64_t> mapped;  // pages in a reservation: address -> size
+  std::map<uint64_t, HostRange> host;   // what CUDA knows of the host's memory
+  std::map<uint64_t, uint64_t> mapped;  // pages in a reservation: address -> size
 
   Pinned pinned;
-  std::uint64_t refused_pins = 0;  // requests of pinned memory that exceeded the limit
+  uint64_t refused_pins = 0;  // requests of pinned memory that exceeded the limit
 
   Outside outside;  // of all cards
-  // Stream-ordered pools: first the default pool of each card, then those that were created; null
-  // once destroyed.
+
   struct Pool {
     int card;
-    std::unique_ptr<MemoryPool> pool;
+    std::unique_ptr<MemoryPool> pool;  // null once destroyed
   };
+  // Stream-ordered pools: first the default pool of each card, then those that were created.
   std::vector<Pool> pools;
-  std::vector<std::size_t> current_pools;  // by card
+  std::vector<size_t> current_pools;  // by card
   // Frees what a pool handed out and returns its bytes; 0 if none did. The lock is held.
-  std::uint64_t free_pooled(std::uint64_t address);
+  uint64_t FreePooled(uint64_t address);
 
   // Allocations and frees of PyTorch's allocator, by card. Python reads them from memory.
-  std::array<std::atomic<std::uint64_t>, kMaxCards> allocator_calls{};
+  std::array<std::atomic<uint64_t>, kMaxCards> allocator_calls{};
 
   std::atomic<int> visible{-1};  // -1: not requested yet
 
   std::atomic<bool> any_capture{false};
   bool all_captured = false;  // every stream reports that it is captured (memreplay_card_capture)
-  std::atomic<std::uint64_t> launches{0};
-  std::atomic<std::uint64_t> captured_launches{0};        // since a capture ended
-  std::map<std::uint64_t, std::uint64_t> graph_launches;  // by graph
-  std::uint64_t executable_graphs = 0;
-  std::atomic<std::uint64_t> clock{1};  // launches, copies and records: the time of Streams
+  std::atomic<uint64_t> launches{0};
+  std::atomic<uint64_t> captured_launches{0};   // since a capture ended
+  std::map<uint64_t, uint64_t> graph_launches;  // by graph
+  uint64_t executable_graphs = 0;
+  std::atomic<uint64_t> clock{1};  // launches, copies and records: the time of Streams
 
-  // Read by other processes: a page of the file MEMREPLAY_CARD_PROGRESS.PID, or of no file.
   struct Progress {
-    std::atomic<std::uint64_t> launches, peak_used;
+    std::atomic<uint64_t> launches, peak_used;
   };
+  // Read by other processes: a page of the file MEMREPLAY_CARD_PROGRESS.PID, or of no file.
   Progress* const progress;
 
   int count() const { return static_cast<int>(cards.size()); }
@@ -94,10 +96,10 @@ struct Device {
   }
   // Returns how many cards CUDA_VISIBLE_DEVICES makes visible: as many as it names at the first
   // call, whatever their numbers, so that a script that names its machine's third GPU can run.
-  int visible_count();
-  void launch() {
-    const std::uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
-    if (before == 0) first_kernel();
+  int VisibleCount();
+  void Launch() {
+    const uint64_t before = launches.fetch_add(1, std::memory_order_relaxed);
+    if (before == 0) FirstKernel();
     progress->launches.store(before + 1, std::memory_order_relaxed);
     if (any_capture.load(std::memory_order_relaxed)) {
       captured_launches.fetch_add(1, std::memory_order_relaxed);
@@ -105,12 +107,12 @@ struct Device {
     clock.fetch_add(1, std::memory_order_relaxed);
   }
   // Counts an object whose memory only NVIDIA's libraries know, on the current card.
-  void made(const char* what, const void* caller, const void* object);
-  void destroyed(const char* what, const void* object);
+  void Made(const char* what, const void* caller, const void* object);
+  void Destroyed(const char* what, const void* object);
   // Called once, without the mutex.
-  void first_kernel();
-  std::uint64_t now() const { return clock.load(std::memory_order_relaxed); }
-  std::uint64_t tick() { return clock.fetch_add(1, std::memory_order_relaxed) + 1; }
+  void FirstKernel();
+  uint64_t now() const { return clock.load(std::memory_order_relaxed); }
+  uint64_t Tick() { return clock.fetch_add(1, std::memory_order_relaxed) + 1; }
 };
 
 // Returns the entries of CUDA_VISIBLE_DEVICES up to one that is negative; nullopt if it is not set.
@@ -121,35 +123,35 @@ void ReplaceDevice(Device* made);
 
 // Returns the cards of this process, made on first use from the environment. They are never
 // destroyed, because destructors of other libraries may still free memory.
-Device& device();
+Device& TheDevice();
 
 // Returns the versions that the stub libraries were written for; zeros before the first is loaded.
-LibraryVersions& versions();
-inline bool cuda_from(int version) { return versions().cuda >= version; }
+LibraryVersions& Versions();
+inline bool CudaFrom(int version) { return Versions().cuda >= version; }
 
 // Returns this thread's current card.
-int& current_card();
+int& CurrentCard();
 
 // Converts a card to its context's driver handle and back; -1 if a handle is no context.
-inline std::uint64_t ContextOf(int card) { return 0x1000 + static_cast<std::uint64_t>(card) * 16; }
-inline int CardOfContext(std::uint64_t context) {
+inline uint64_t ContextOf(int card) { return 0x1000 + static_cast<uint64_t>(card) * 16; }
+inline int CardOfContext(uint64_t context) {
   return context < 0x1000 ? -1 : static_cast<int>((context - 0x1000) / 16);
 }
 
 // Returns whether no visible card has this number.
-inline bool no_such_card(int card) { return card < 0 || card >= device().visible_count(); }
+inline bool NoSuchCard(int card) { return card < 0 || card >= TheDevice().VisibleCount(); }
 
-inline std::uint64_t number(const void* pointer) {
-  return reinterpret_cast<std::uint64_t>(pointer);
-}
+inline uint64_t Number(const void* pointer) { return reinterpret_cast<uint64_t>(pointer); }
 template <typename T = void>
-T* pointer(std::uint64_t value) {
+T* Pointer(uint64_t value) {
   return reinterpret_cast<T*>(value);
 }
-inline StreamKey stream_key(const void* stream) {
+inline StreamKey StreamKeyOf(const void* stream) {
   // Handles 1 and 2 are the legacy and the per-thread default stream, except on a simulated device.
-  const std::uint64_t handle = number(stream);
-  return {current_card(), handle <= 2 && !device().settings.simulated ? 0 : handle};
+  const uint64_t handle = Number(stream);
+  return {CurrentCard(), handle <= 2 && !TheDevice().settings.simulated ? 0 : handle};
 }
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_DEVICE_DEVICE_H_

@@ -19,7 +19,7 @@ namespace {
 
 struct Unknown {
   const char* library;
-  std::uint64_t calls;
+  uint64_t calls;
   std::string answer;
   bool is_looked_up;         // rather than called
   std::string looked_up_by;  // a library; "" for the executable itself
@@ -27,13 +27,13 @@ struct Unknown {
 
 struct Notes {
   std::mutex mutex;
-  std::map<std::string, std::uint64_t> assumptions;
+  std::map<std::string, uint64_t> assumptions;
   std::map<std::string, Unknown> unknown;
-  std::map<std::string, std::uint64_t> passed;  // entry points that compute or set something
-  std::set<std::string> runtimes;               // libraries that have a copy of CUDA's runtime
+  std::map<std::string, uint64_t> passed;  // entry points that compute or set something
+  std::set<std::string> runtimes;          // libraries that have a copy of CUDA's runtime
 };
 
-Notes& notes() {
+Notes& TheNotes() {
   static Notes* instance = new Notes;
   return *instance;
 }
@@ -51,12 +51,12 @@ std::atomic<int> loaded_count{0};
 
 thread_local int last_error = kSuccess;
 
-const char* name_of(const StubTable& table, std::uint64_t offset) {
+const char* NameOf(const StubTable& table, uint64_t offset) {
   return reinterpret_cast<const char*>(&table) + offset;
 }
 
 // Returns all entry points, sorted by name and, of one name, by the version that they are from.
-const std::vector<const Entry*>& sorted_entries() {
+const std::vector<const Entry*>& SortedEntries() {
   static const auto* sorted = [] {
     auto* all = new std::vector<const Entry*>;
     for (const Entry* const* entry = __start_card_entries; entry != __stop_card_entries; ++entry) {
@@ -71,9 +71,9 @@ const std::vector<const Entry*>& sorted_entries() {
   return *sorted;
 }
 
-const char* empty_text() { return ""; }
-int success() {
-  device().launch();
+const char* EmptyText() { return ""; }
+int Success() {
+  TheDevice().Launch();
   return 0;
 }
 
@@ -83,13 +83,13 @@ extern "C" int memreplay_card_not_modelled(const StubEntry* entry) {
   for (int i = 0; i < loaded_count.load(std::memory_order_acquire); ++i) {
     const Loaded& library = loaded[i];
     if (entry < library.begin || entry >= library.end) continue;
-    const char* name = name_of(*library.table, entry->name);
-    const char* soname = name_of(*library.table, library.table->library);
+    const char* name = NameOf(*library.table, entry->name);
+    const char* soname = NameOf(*library.table, library.table->library);
     if (library.family == nullptr) return Refuse(soname, name, 1);
     if (IsInformative(*library.family, name)) {
       return Refuse(soname, name, library.family->not_supported);
     }
-    Notes& n = notes();
+    Notes& n = TheNotes();
     const std::lock_guard<std::mutex> lock(n.mutex);
     ++n.passed[name];
     return 0;
@@ -120,18 +120,18 @@ memreplay_card_not_modelled_entry:
 )");
 #endif
 
-bool ends_with(const std::string& text, const char* end) {
-  const std::size_t n = std::strlen(end);
+bool EndsWith(const std::string& text, const char* end) {
+  const size_t n = std::strlen(end);
   return text.size() >= n && text.compare(text.size() - n, n, end) == 0;
 }
 
-void* function_for(const LibraryFamily* family, const char* name) {
+void* FunctionFor(const LibraryFamily* family, const char* name) {
   if (void* function = FindEntry(name)) return function;
-  if (ends_with(name, "String")) return reinterpret_cast<void*>(&empty_text);
+  if (EndsWith(name, "String")) return reinterpret_cast<void*>(&EmptyText);
   // Mathematics is counted as launches and does nothing else.
   if (family != nullptr && std::strncmp(family->name, "cublas", 6) == 0 &&
       !IsInformative(*family, name)) {
-    return reinterpret_cast<void*>(&success);
+    return reinterpret_cast<void*>(&Success);
   }
   return reinterpret_cast<void*>(&memreplay_card_not_modelled_entry);
 }
@@ -140,12 +140,12 @@ void* function_for(const LibraryFamily* family, const char* name) {
 
 // Called by each stub library when it is loaded.
 extern "C" __attribute__((visibility("default"))) void memreplay_card_attach(StubTable* table) {
-  if (table->versions.cuda != 0) versions() = table->versions;
+  if (table->versions.cuda != 0) Versions() = table->versions;
   const int index = loaded_count.load(std::memory_order_relaxed);
   auto* entries = reinterpret_cast<StubEntry*>(table + 1);
-  const LibraryFamily* family = FamilyOfLibrary(name_of(*table, table->library));
-  for (std::uint64_t i = 0; i < table->entries; ++i) {
-    entries[i].function = function_for(family, name_of(*table, entries[i].name));
+  const LibraryFamily* family = FamilyOfLibrary(NameOf(*table, table->library));
+  for (uint64_t i = 0; i < table->entries; ++i) {
+    entries[i].function = FunctionFor(family, NameOf(*table, entries[i].name));
   }
   if (index == kMaxLibraries) return;
   loaded[index] = {table, entries, entries + table->entries, family};
@@ -153,12 +153,12 @@ extern "C" __attribute__((visibility("default"))) void memreplay_card_attach(Stu
 }
 
 void* FindEntry(const char* name) {
-  const std::vector<const Entry*>& entries = sorted_entries();
+  const std::vector<const Entry*>& entries = SortedEntries();
   auto entry = std::upper_bound(
       entries.begin(), entries.end(), name,
       [](const char* text, const Entry* other) { return std::strcmp(text, other->name) < 0; });
   while (entry != entries.begin() && std::strcmp((*--entry)->name, name) == 0) {
-    if (cuda_from((*entry)->cuda_from)) return (*entry)->function;
+    if (CudaFrom((*entry)->cuda_from)) return (*entry)->function;
   }
   return nullptr;
 }
@@ -167,8 +167,8 @@ void* FindExport(const char* name) {
   for (int i = 0; i < loaded_count.load(std::memory_order_acquire); ++i) {
     const Loaded& library = loaded[i];
     for (const StubEntry* entry = library.begin; entry != library.end; ++entry) {
-      if (std::strcmp(name_of(*library.table, entry->name), name) != 0) continue;
-      const auto index = static_cast<std::uint64_t>(entry - library.begin);
+      if (std::strcmp(NameOf(*library.table, entry->name), name) != 0) continue;
+      const auto index = static_cast<uint64_t>(entry - library.begin);
       return reinterpret_cast<char*>(library.table) + library.table->code + index * kThunkSize;
     }
   }
@@ -176,7 +176,7 @@ void* FindExport(const char* name) {
 }
 
 void Assume(const char* what) {
-  Notes& n = notes();
+  Notes& n = TheNotes();
   const std::lock_guard<std::mutex> lock(n.mutex);
   ++n.assumptions[what];
 }
@@ -200,7 +200,7 @@ int NullPointer(const void* function, int error) {
 }
 
 int Refuse(const char* library, const char* name, int error, const void* looked_up_by) {
-  Notes& n = notes();
+  Notes& n = TheNotes();
   const std::lock_guard<std::mutex> lock(n.mutex);
   Unknown& unknown = n.unknown[name];
   unknown.library = library;
@@ -216,30 +216,30 @@ int Refuse(const char* library, const char* name, int error, const void* looked_
 int RefuseRuntimeOf(const void* code, int error) {
   const char* library = LoadedName(code);
   Refuse(library, "CUDA's runtime", error);
-  Notes& n = notes();
+  Notes& n = TheNotes();
   const std::lock_guard<std::mutex> lock(n.mutex);
   n.runtimes.insert(library);
   return error;
 }
 
 void WriteNotes(Json* json) {
-  Notes& n = notes();
+  Notes& n = TheNotes();
   const std::lock_guard<std::mutex> lock(n.mutex);
-  json->key("assumptions").open('[');
+  json->Key("assumptions").Open('[');
   for (const auto& [what, calls] : n.assumptions) {
-    json->open('{').key("what").value(what).key("calls").value(calls).close('}');
+    json->Open('{').Key("what").Value(what).Key("calls").Value(calls).Close('}');
   }
-  json->close(']').key("unknown").open('[');
+  json->Close(']').Key("unknown").Open('[');
   for (const auto& [name, unknown] : n.unknown) {
     if (unknown.is_looked_up && n.runtimes.count(unknown.looked_up_by) != 0) continue;
-    json->open('{').key("library").value(unknown.library).key("name").value(name);
-    json->key("calls").value(unknown.calls).key("answer").value(unknown.answer).close('}');
+    json->Open('{').Key("library").Value(unknown.library).Key("name").Value(name);
+    json->Key("calls").Value(unknown.calls).Key("answer").Value(unknown.answer).Close('}');
   }
-  json->close(']').key("passed").open('[');
+  json->Close(']').Key("passed").Open('[');
   for (const auto& [name, calls] : n.passed) {
-    json->open('{').key("name").value(name).key("calls").value(calls).close('}');
+    json->Open('{').Key("name").Value(name).Key("calls").Value(calls).Close('}');
   }
-  json->close(']');
+  json->Close(']');
 }
 
 }  // namespace memreplay::card

@@ -1,5 +1,6 @@
 // The table of modelled entry points of NVIDIA's libraries, and the notes on those that are not.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_DEVICE_ENTRY_H_
+#define MEMREPLAY_RECORD_CARD_DEVICE_ENTRY_H_
 
 #include <cstdint>
 #include <string>
@@ -7,12 +8,14 @@
 
 namespace memreplay::card {
 
+class Json;
+
 // A modelled entry point.
 struct Entry {
   const char* name;
   void* function;
-  int cuda_from;  // of entries with one name, the highest up to torch's CUDA version is used
-  std::uint64_t pointers;  // bit i: argument i is a pointer
+  int cuda_from;      // of entries with one name, the highest up to torch's CUDA version is used
+  uint64_t pointers;  // bit i: argument i is a pointer
 };
 
 // Defines an entry point and puts it into the table:
@@ -81,8 +84,8 @@ struct Checked;
 // The same, with the types of its arguments.
 template <typename R, typename... A, R (*F)(A...)>
 struct Checked<F> {
-  static constexpr std::uint64_t kPointers = [] {
-    std::uint64_t pointers = 0, bit = 1;
+  static constexpr uint64_t kPointers = [] {
+    uint64_t pointers = 0, bit = 1;
     ((pointers |= Argument<A>::kIsPointer ? bit : 0, bit <<= 1), ...);
     return pointers;
   }();
@@ -137,7 +140,6 @@ int Refuse(const char* library, const char* name, int error, const void* looked_
 int RefuseRuntimeOf(const void* code, int error);
 
 // Writes the notes above as JSON members of the summary.
-class Json;
 void WriteNotes(Json* json);
 
 extern "C" {  // the linker's names for the ends of the section
@@ -153,3 +155,5 @@ void ForEachEntry(F f) {
 }
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_DEVICE_ENTRY_H_

@@ -14,7 +14,7 @@
 namespace memreplay::card {
 namespace {
 
-constexpr std::size_t kLarge = std::size_t{4} << 20;  // below it, reading the table takes longer
+constexpr size_t kLarge = size_t{4} << 20;  // below it, reading the table takes longer
 
 // Reads /proc/self/maps; empty if it cannot be read.
 std::string ReadMaps() {
@@ -23,7 +23,7 @@ std::string ReadMaps() {
   if (file < 0) return text;
   char part[16384];
   ssize_t n = 0;
-  while ((n = read(file, part, sizeof part)) > 0) text.append(part, static_cast<std::size_t>(n));
+  while ((n = read(file, part, sizeof part)) > 0) text.append(part, static_cast<size_t>(n));
   close(file);
   return text;
 }
@@ -31,13 +31,13 @@ std::string ReadMaps() {
 // Returns whether each page of a range is private anonymous memory that can be written. A line of
 // the table is "7f00-7f10 rw-p 00000000 00:00 0    [heap]"; device and inode are zero if there is
 // no file.
-bool IsAnonymous(std::uint64_t from, std::uint64_t to) {
+bool IsAnonymous(uint64_t from, uint64_t to) {
   const std::string maps = ReadMaps();
   const char* line = maps.c_str();
   while (*line != 0 && from < to) {
     char* rest = nullptr;
-    const std::uint64_t begin = std::strtoull(line, &rest, 16);
-    const std::uint64_t end = *rest == '-' ? std::strtoull(rest + 1, &rest, 16) : 0;
+    const uint64_t begin = std::strtoull(line, &rest, 16);
+    const uint64_t end = *rest == '-' ? std::strtoull(rest + 1, &rest, 16) : 0;
     const char* next = std::strchr(line, '\n');
     next = next == nullptr ? maps.c_str() + maps.size() : next + 1;
     if (begin <= from && from < end) {
@@ -54,10 +54,10 @@ bool IsAnonymous(std::uint64_t from, std::uint64_t to) {
 
 }  // namespace
 
-void ZeroHostMemory(void* to, std::size_t size) {
-  const auto address = reinterpret_cast<std::uint64_t>(to);
-  const std::uint64_t from = (address + kPage - 1) / kPage * kPage;
-  const std::uint64_t end = (address + size) / kPage * kPage;
+void ZeroHostMemory(void* to, size_t size) {
+  const auto address = reinterpret_cast<uint64_t>(to);
+  const uint64_t from = (address + kPage - 1) / kPage * kPage;
+  const uint64_t end = (address + size) / kPage * kPage;
   if (size >= kLarge && IsAnonymous(from, end) &&
       madvise(reinterpret_cast<void*>(from), end - from, MADV_DONTNEED) == 0) {
     std::memset(to, 0, from - address);

@@ -1,5 +1,6 @@
 // Zeroes memory of the host without writing it.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_DEVICE_HOST_PAGES_H_
+#define MEMREPLAY_RECORD_CARD_DEVICE_HOST_PAGES_H_
 
 #include <cstddef>
 
@@ -8,6 +9,8 @@ namespace memreplay::card {
 // Fills `size` bytes at `to` with zeros. The pages of a large piece of private anonymous memory are
 // released to the system, for which they read as zero and take nothing: a script that offloads its
 // activations does not need their size on this machine. Other memory is written.
-void ZeroHostMemory(void* to, std::size_t size);
+void ZeroHostMemory(void* to, size_t size);
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_DEVICE_HOST_PAGES_H_

@@ -10,29 +10,29 @@
 namespace memreplay::card {
 namespace {
 
-constexpr std::uint8_t kCuda = 1;  // c10::DeviceType
+constexpr uint8_t kCuda = 1;  // c10::DeviceType
 
 struct C10Device {
-  std::uint8_t type;
-  std::uint8_t index;
+  uint8_t type;
+  uint8_t index;
 };
 static_assert(sizeof(C10Device) == 2);
 
-using Report = void(void*, std::int64_t, std::size_t, std::size_t, C10Device);
+using Report = void(void*, int64_t, size_t, size_t, C10Device);
 std::atomic<Report*> next_report{nullptr};
 
-void changed(std::uint64_t address, std::int64_t size, std::size_t card) {
-  Device& d = device();
+void Changed(uint64_t address, int64_t size, size_t card) {
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (card >= d.cards.size()) return;
   d.allocator_calls[card].fetch_add(1, std::memory_order_relaxed);
   ++d.outside.moment;
   if (size > 0) {
-    d.known.forget(address, static_cast<std::uint64_t>(size));
-    d.marked.forget(address, static_cast<std::uint64_t>(size));
+    d.known.Forget(address, static_cast<uint64_t>(size));
+    d.marked.Forget(address, static_cast<uint64_t>(size));
     d.outside.HandedOut(address);
   }
-  const std::uint64_t used = d.cards[card].peak_used();
+  const uint64_t used = d.cards[card].peak_used();
   if (used > d.progress->peak_used.load(std::memory_order_relaxed)) {
     d.progress->peak_used.store(used, std::memory_order_relaxed);
   }
@@ -41,10 +41,9 @@ void changed(std::uint64_t address, std::int64_t size, std::size_t card) {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) void
-_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* address, std::int64_t size,
-                                                      std::size_t allocated, std::size_t reserved,
-                                                      C10Device on) {
-  if (on.type == kCuda) changed(number(address), size, on.index);
+_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* address, int64_t size, size_t allocated,
+                                                      size_t reserved, C10Device on) {
+  if (on.type == kCuda) Changed(Number(address), size, on.index);
   Report* report = next_report.load(std::memory_order_relaxed);
   if (report == nullptr) {
     report = reinterpret_cast<Report*>(

@@ -14,28 +14,28 @@ namespace std {
 namespace {
 
 // Calls the C++ library's own operator new, which can throw; this code cannot.
-void* take_or_throw(std::size_t size) {
-  using New = void*(std::size_t);
+void* TakeOrThrow(size_t size) {
+  using New = void*(size_t);
   auto* real = reinterpret_cast<New*>(memreplay::card::LoadedSymbol("libstdc++.so.6", "_Znwm"));
   if (real == nullptr) std::__throw_bad_alloc();
   return real(size);
 }
 
-void* take(std::size_t size) {
+void* Take(size_t size) {
   void* memory = memreplay::card::TakeTensorObject(size);
   if (memory == nullptr) memory = std::malloc(size == 0 ? 1 : size);
-  return memory == nullptr ? take_or_throw(size) : memory;
+  return memory == nullptr ? TakeOrThrow(size) : memory;
 }
 
-void give(void* memory) {
+void Give(void* memory) {
   if (!memreplay::card::GiveTensorObjectBack(memory)) std::free(memory);
 }
 
 }  // namespace
 
-void* operator new(std::size_t size) { return take(size); }
-void* operator new[](std::size_t size) { return take(size); }
-void operator delete(void* memory) noexcept { give(memory); }
-void operator delete[](void* memory) noexcept { give(memory); }
-void operator delete(void* memory, std::size_t) noexcept { give(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { give(memory); }
+void* operator new(size_t size) { return Take(size); }
+void* operator new[](size_t size) { return Take(size); }
+void operator delete(void* memory) noexcept { Give(memory); }
+void operator delete[](void* memory) noexcept { Give(memory); }
+void operator delete(void* memory, size_t) noexcept { Give(memory); }
+void operator delete[](void* memory, size_t) noexcept { Give(memory); }

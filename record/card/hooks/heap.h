@@ -1,6 +1,7 @@
 // Decides where the host's memory lies. PyTorch clears autocast's cache in an order hashed from
 // addresses of the host, so these decide in which order a script frees memory of the card.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_HOOKS_HEAP_H_
+#define MEMREPLAY_RECORD_CARD_HOOKS_HEAP_H_
 
 namespace memreplay::card {
 
@@ -10,3 +11,5 @@ namespace memreplay::card {
 void BeginHeapAnew();
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_HOOKS_HEAP_H_

@@ -16,24 +16,24 @@ struct DataPtr {
   void* data;
   void (*deleter)(void*);
   void* context;
-  std::uint64_t device;
+  uint64_t device;
 };
-using AllocateCall = DataPtr(void* allocator, std::size_t bytes);
-constexpr std::size_t kHeader = 2;      // words before the first function of a class's table
-constexpr std::size_t kAllocate = 2;    // c10::Allocator's functions: two destructors, allocate
-constexpr std::size_t kFunctions = 32;  // more than any release's allocator has
+using AllocateCall = DataPtr(void* allocator, size_t bytes);
+constexpr size_t kHeader = 2;      // words before the first function of a class's table
+constexpr size_t kAllocate = 2;    // c10::Allocator's functions: two destructors, allocate
+constexpr size_t kFunctions = 32;  // more than any release's allocator has
 
 AllocateCall* allocate = nullptr;
 void (*deleter)(void*) = nullptr;
 std::atomic<int (*)()> line_of{nullptr};
 thread_local int allocator_depth = 0;  // of calls into the allocator
-thread_local std::uint64_t current_free = 0;
+thread_local uint64_t current_free = 0;
 
 void Delete(void* context) {
-  Device& d = device();
+  Device& d = TheDevice();
   {
     const std::lock_guard<std::mutex> lock(d.mutex);
-    current_free = d.pinned.Freeing(number(context));
+    current_free = d.pinned.Freeing(Number(context));
   }
   ++allocator_depth;
   deleter(context);
@@ -43,29 +43,29 @@ void Delete(void* context) {
   current_free = 0;
 }
 
-DataPtr AllocateAndNote(void* allocator, std::size_t bytes) {
+DataPtr AllocateAndNote(void* allocator, size_t bytes) {
   ++allocator_depth;
   DataPtr result = allocate(allocator, bytes);
   --allocator_depth;
   if (result.context == nullptr || bytes == 0) return result;
   int (*const line)() = line_of.load(std::memory_order_relaxed);
   const int number_of_line = line == nullptr ? 0 : line();
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (deleter == nullptr) deleter = result.deleter;
   if (deleter != result.deleter) return result;
   result.deleter = &Delete;
-  const auto range = d.host.find(number(result.data));
-  d.pinned.Requested(number(result.context), bytes,
+  const auto range = d.host.find(Number(result.data));
+  d.pinned.Requested(Number(result.context), bytes,
                      range == d.host.end() ? bytes : range->second.size,
-                     static_cast<std::size_t>(number_of_line < 0 ? 0 : number_of_line));
+                     static_cast<size_t>(number_of_line < 0 ? 0 : number_of_line));
   return result;
 }
 
 // Returns PyTorch's allocator of pinned memory, or null.
 void* HostAllocator() {
   if (void* get = LoadedSymbol("libtorch_cpu.so", "_ZN2at16getHostAllocatorEN3c1010DeviceTypeE")) {
-    return reinterpret_cast<void* (*)(std::int8_t)>(get)(1);  // CUDA
+    return reinterpret_cast<void* (*)(int8_t)>(get)(1);  // CUDA
   }
   if (void* get = LoadedSymbol("libtorch_cuda.so", "_ZN2at4cuda23getCachingHostAllocatorEv")) {
     return reinterpret_cast<void* (*)()>(get)();
@@ -78,7 +78,7 @@ void* HostAllocator() {
 bool FollowPinned(int (*line)(), const HostAllocatorModel::Limits& limits) {
   void* allocator = HostAllocator();
   if (allocator == nullptr) return false;
-  Device& d = device();
+  Device& d = TheDevice();
   const std::lock_guard<std::mutex> lock(d.mutex);
   line_of.store(line);
   if (d.pinned.follows()) return true;
@@ -96,6 +96,6 @@ bool FollowPinned(int (*line)(), const HostAllocatorModel::Limits& limits) {
 void ForgetLines() { line_of.store(nullptr); }
 
 bool InPinnedAllocator() { return allocator_depth > 0; }
-std::uint64_t PinnedFree() { return current_free; }
+uint64_t PinnedFree() { return current_free; }
 
 }  // namespace memreplay::card

@@ -1,5 +1,6 @@
 // Sees each request of PyTorch's allocator of pinned memory, and each free.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_HOOKS_PINNED_HOOK_H_
+#define MEMREPLAY_RECORD_CARD_HOOKS_PINNED_HOOK_H_
 
 #include "record/card/model/pinned.h"
 
@@ -14,6 +15,8 @@ void ForgetLines();
 // Returns whether this thread is within PyTorch's allocator of pinned memory.
 bool InPinnedAllocator();
 // Returns the number of the free that this thread is in (Pinned::Freeing()), or 0.
-std::uint64_t PinnedFree();
+uint64_t PinnedFree();
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_HOOKS_PINNED_HOOK_H_

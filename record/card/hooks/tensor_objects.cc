@@ -10,8 +10,8 @@ namespace memreplay::card {
 namespace {
 
 // Sizes of c10::TensorImpl and what derives from it, from torch 2.1 on.
-constexpr std::size_t kSmallest = 169;
-constexpr std::size_t kLargest = 216;
+constexpr size_t kSmallest = 169;
+constexpr size_t kLargest = 216;
 constexpr int kCount = 32768;  // 7 MB; later ones come from malloc
 
 struct Object {
@@ -20,8 +20,8 @@ struct Object {
 
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
 Object* first = nullptr;  // the first unused object; under `busy`
-std::atomic<std::uint64_t> begin{0};
-std::atomic<std::uint64_t> end{0};
+std::atomic<uint64_t> begin{0};
+std::atomic<uint64_t> end{0};
 
 // Holds the lock, or gives up after a while: after a fork, the holder may be gone.
 class Hold {
@@ -42,7 +42,7 @@ class Hold {
   bool holds_ = false;
 };
 
-std::uint64_t Address(const void* memory) { return reinterpret_cast<std::uint64_t>(memory); }
+uint64_t Address(const void* memory) { return reinterpret_cast<uint64_t>(memory); }
 
 }  // namespace
 
@@ -53,7 +53,7 @@ void SetTensorObjectsAside() {
   for (int i = 0; i < kCount; ++i) {
     auto* object = static_cast<Object*>(std::malloc(kLargest));
     if (object == nullptr) return;
-    const bool follows = Address(object) == end.load() + sizeof(std::size_t);
+    const bool follows = Address(object) == end.load() + sizeof(size_t);
     if (!follows) {  // the ones before lay in holes
       last = &first;
       begin.store(Address(object));
@@ -65,7 +65,7 @@ void SetTensorObjectsAside() {
   }
 }
 
-void* TakeTensorObject(std::size_t size) {
+void* TakeTensorObject(size_t size) {
   if (size < kSmallest || size > kLargest || end.load(std::memory_order_relaxed) == 0)
     return nullptr;
   const Hold hold;

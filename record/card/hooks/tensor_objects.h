@@ -1,6 +1,7 @@
 // Decides where PyTorch's tensors lie on the host. Autocast's cache is a table hashed by the
 // addresses of their objects, so these decide in which order its casts of weights are freed.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_HOOKS_TENSOR_OBJECTS_H_
+#define MEMREPLAY_RECORD_CARD_HOOKS_TENSOR_OBJECTS_H_
 
 #include <cstddef>
 
@@ -13,8 +14,10 @@ void SetTensorObjectsAside();
 
 // Returns memory for an object of that size, or null if none is set aside for it. Thread-safe, also
 // in a forked child, which gets null rather than waiting for a thread that it does not have.
-void* TakeTensorObject(std::size_t size);
+void* TakeTensorObject(size_t size);
 // Returns an object to the memory set aside; false if `memory` is not part of it.
 bool GiveTensorObjectBack(void* memory);
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_HOOKS_TENSOR_OBJECTS_H_

@@ -8,7 +8,7 @@ constexpr int kOneArgument = 0x8;
 constexpr int kFastCall = 0x80;
 
 using Call = void*(void* self, void* argument);
-using FastCall = void*(void* self, void* const* arguments, std::int64_t count);
+using FastCall = void*(void* self, void* const* arguments, int64_t count);
 
 TorchOverrides torch;
 Call* many = nullptr;
@@ -51,7 +51,7 @@ void* Many(void* self, void* arguments) {
 void* One(void* self, void* argument) {
   return Answer(self, [&] { return one(self, argument); });
 }
-void* Several(void* self, void* const* arguments, std::int64_t count) {
+void* Several(void* self, void* const* arguments, int64_t count) {
   return Answer(self, [&] { return several(self, arguments, count); });
 }
 

@@ -2,7 +2,8 @@
 // (torch.overrides.has_torch_function and similar). The result is changed inside PyTorch's own
 // built-in functions, so that Python sees the same objects as without the mode: a compiler
 // recognizes these functions by identity.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_HOOKS_TORCH_OVERRIDES_H_
+#define MEMREPLAY_RECORD_CARD_HOOKS_TORCH_OVERRIDES_H_
 
 #include <cstdint>
 
@@ -38,3 +39,5 @@ struct TorchOverrides {
 bool HideMode(const TorchOverrides& overrides);
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_HOOKS_TORCH_OVERRIDES_H_

@@ -1,5 +1,6 @@
 // Writes JSON.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_MODEL_JSON_H_
+#define MEMREPLAY_RECORD_CARD_MODEL_JSON_H_
 
 #include <cstdint>
 #include <cstdio>
@@ -10,32 +11,32 @@ namespace memreplay::card {
 // JSON text that grows.
 class Json {
  public:
-  Json& open(char bracket) {
-    separate();
+  Json& Open(char bracket) {
+    Separate();
     text_ += bracket;
     fresh_ = true;
     return *this;
   }
-  Json& close(char bracket) {
+  Json& Close(char bracket) {
     text_ += bracket;
     fresh_ = false;
     return *this;
   }
-  Json& key(const char* name) {
-    separate();
-    quote(name);
+  Json& Key(const char* name) {
+    Separate();
+    Quote(name);
     text_ += ": ";
     fresh_ = true;
     return *this;
   }
-  Json& value(const std::string& text) { return value(text.c_str()); }
-  Json& value(const char* text) {
-    separate();
-    quote(text);
+  Json& Value(const std::string& text) { return Value(text.c_str()); }
+  Json& Value(const char* text) {
+    Separate();
+    Quote(text);
     return *this;
   }
-  Json& value(std::uint64_t number) {
-    separate();
+  Json& Value(uint64_t number) {
+    Separate();
     char digits[24];
     std::snprintf(digits, sizeof digits, "%llu", static_cast<unsigned long long>(number));
     text_ += digits;
@@ -44,11 +45,11 @@ class Json {
   const std::string& text() const { return text_; }
 
  private:
-  void separate() {
+  void Separate() {
     if (!fresh_) text_ += ", ";
     fresh_ = false;
   }
-  void quote(const char* text) {
+  void Quote(const char* text) {
     text_ += '"';
     for (; *text != 0; ++text) {
       const auto c = static_cast<unsigned char>(*text);
@@ -69,3 +70,5 @@ class Json {
 };
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_MODEL_JSON_H_

@@ -4,9 +4,9 @@
 
 namespace memreplay::card {
 
-void KnownBytes::add(std::uint64_t address, std::uint64_t size) {
+void KnownBytes::Add(uint64_t address, uint64_t size) {
   if (size == 0) return;
-  std::uint64_t end = address + size;
+  uint64_t end = address + size;
   auto range = ends_.upper_bound(address);
   if (range != ends_.begin() && std::prev(range)->second >= address) {
     --range;
@@ -20,8 +20,8 @@ void KnownBytes::add(std::uint64_t address, std::uint64_t size) {
   ends_[address] = end;
 }
 
-void KnownBytes::forget(std::uint64_t address, std::uint64_t size) {
-  const std::uint64_t end = address + size;
+void KnownBytes::Forget(uint64_t address, uint64_t size) {
+  const uint64_t end = address + size;
   auto range = ends_.upper_bound(address);
   if (range != ends_.begin()) --range;
   while (range != ends_.end() && range->first < end) {
@@ -36,7 +36,7 @@ void KnownBytes::forget(std::uint64_t address, std::uint64_t size) {
   }
 }
 
-bool KnownBytes::covers(std::uint64_t address, std::uint64_t size) const {
+bool KnownBytes::Covers(uint64_t address, uint64_t size) const {
   if (size == 0) return true;
   auto range = ends_.upper_bound(address);
   return range != ends_.begin() && std::prev(range)->second - address >= size &&

@@ -1,6 +1,7 @@
 // Records which bytes of the card hold a value that a known operation wrote. All others are
 // unknown: a kernel may have written anything there.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_MODEL_KNOWN_BYTES_H_
+#define MEMREPLAY_RECORD_CARD_MODEL_KNOWN_BYTES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,27 +12,29 @@ namespace memreplay::card {
 // A set of address ranges.
 class KnownBytes {
  public:
-  void add(std::uint64_t address, std::uint64_t size);
-  void forget(std::uint64_t address, std::uint64_t size);
+  void Add(uint64_t address, uint64_t size);
+  void Forget(uint64_t address, uint64_t size);
   // Returns whether every byte of the range is known.
-  bool covers(std::uint64_t address, std::uint64_t size) const;
-  std::size_t ranges() const { return ends_.size(); }
+  bool Covers(uint64_t address, uint64_t size) const;
+  size_t ranges() const { return ends_.size(); }
 
   // Calls known(address, size) for each known part of the range, lowest first.
   template <typename F>
-  void for_each(std::uint64_t address, std::uint64_t size, F known) const {
-    const std::uint64_t end = address + size;
+  void ForEach(uint64_t address, uint64_t size, F known) const {
+    const uint64_t end = address + size;
     auto range = ends_.upper_bound(address);
     if (range != ends_.begin()) --range;
     for (; range != ends_.end() && range->first < end; ++range) {
-      const std::uint64_t from = range->first > address ? range->first : address;
-      const std::uint64_t to = range->second < end ? range->second : end;
+      const uint64_t from = range->first > address ? range->first : address;
+      const uint64_t to = range->second < end ? range->second : end;
       if (from < to) known(from, to - from);
     }
   }
 
  private:
-  std::map<std::uint64_t, std::uint64_t> ends_;  // start -> end; they neither touch nor overlap
+  std::map<uint64_t, uint64_t> ends_;  // start -> end; they neither touch nor overlap
 };
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_MODEL_KNOWN_BYTES_H_

@@ -4,14 +4,14 @@
 
 namespace memreplay::card {
 
-Memory::Memory(std::uint64_t total, const Regions& regions, AddressOrder order,
-               std::uint64_t below_first_kernel)
+Memory::Memory(uint64_t total, const Regions& regions, AddressOrder order,
+               uint64_t below_first_kernel)
     : total_(total),
       addresses_(regions.allocations, regions.allocations_end, order, below_first_kernel) {
   free_reservations_.Give(regions.reservations, regions.reservations_end - regions.reservations);
 }
 
-bool Memory::charge(std::uint64_t bytes) {
+bool Memory::Charge(uint64_t bytes) {
   if (failures_ != 0) {
     --failures_;
     return false;
@@ -23,14 +23,14 @@ bool Memory::charge(std::uint64_t bytes) {
   return true;
 }
 
-std::uint64_t Memory::free_bytes() const {
-  const std::uint64_t taken = used_ + external_;
+uint64_t Memory::free_bytes() const {
+  const uint64_t taken = used_ + external_;
   return taken >= total_ ? 0 : total_ - taken;
 }
 
-std::uint64_t Memory::allocate(std::uint64_t bytes) {
-  const std::uint64_t size = WholeDriverUnits(bytes);
-  if (!charge(size)) return 0;
+uint64_t Memory::Allocate(uint64_t bytes) {
+  const uint64_t size = WholeDriverUnits(bytes);
+  if (!Charge(size)) return 0;
   const auto address = addresses_.Take(size);
   if (!address.has_value()) {
     used_ -= size;
@@ -40,53 +40,53 @@ std::uint64_t Memory::allocate(std::uint64_t bytes) {
   return *address;
 }
 
-std::uint64_t Memory::free(std::uint64_t address) {
+uint64_t Memory::Free(uint64_t address) {
   const auto allocation = allocations_.find(address);
   if (allocation == allocations_.end()) return 0;
-  const std::uint64_t size = allocation->second;
+  const uint64_t size = allocation->second;
   addresses_.Give(address, size);
   allocations_.erase(allocation);
   used_ -= size;
   return size;
 }
 
-std::uint64_t Memory::size_of(std::uint64_t address) const {
+uint64_t Memory::SizeOf(uint64_t address) const {
   const auto allocation = allocations_.find(address);
   return allocation == allocations_.end() ? 0 : allocation->second;
 }
 
-Memory::Allocation Memory::allocation_of(std::uint64_t address) const {
+Memory::Allocation Memory::AllocationOf(uint64_t address) const {
   const auto next = allocations_.upper_bound(address);
   if (next == allocations_.begin()) return {};
   const auto& [begin, size] = *std::prev(next);
   return address - begin < size ? Allocation{begin, size} : Allocation{};
 }
 
-std::uint64_t Memory::reserve(std::uint64_t bytes) {
-  const std::uint64_t size = WholeDriverUnits(bytes);
+uint64_t Memory::Reserve(uint64_t bytes) {
+  const uint64_t size = WholeDriverUnits(bytes);
   const auto address = free_reservations_.TakeLowest(size);
   if (!address.has_value()) return 0;
   reservations_[*address] = size;
   return *address;
 }
 
-std::uint64_t Memory::unreserve(std::uint64_t address) {
+uint64_t Memory::Unreserve(uint64_t address) {
   const auto reservation = reservations_.find(address);
   if (reservation == reservations_.end()) return 0;
-  const std::uint64_t size = reservation->second;
+  const uint64_t size = reservation->second;
   free_reservations_.Give(address, size);
   reservations_.erase(reservation);
   return size;
 }
 
-std::uint64_t Memory::create_page(std::uint64_t bytes) {
-  const std::uint64_t size = WholeDriverUnits(bytes);
-  if (!charge(size)) return 0;
+uint64_t Memory::CreatePage(uint64_t bytes) {
+  const uint64_t size = WholeDriverUnits(bytes);
+  if (!Charge(size)) return 0;
   pages_[next_page_] = size;
   return next_page_++;
 }
 
-bool Memory::release_page(std::uint64_t handle) {
+bool Memory::ReleasePage(uint64_t handle) {
   const auto page = pages_.find(handle);
   if (page == pages_.end()) return false;
   used_ -= page->second;
@@ -94,11 +94,11 @@ bool Memory::release_page(std::uint64_t handle) {
   return true;
 }
 
-void Memory::external(std::int64_t delta) {
+void Memory::TakeExternal(int64_t delta) {
   if (delta >= 0) {
-    external_ += static_cast<std::uint64_t>(delta);
+    external_ += static_cast<uint64_t>(delta);
   } else {
-    const auto less = ~static_cast<std::uint64_t>(delta) + 1;
+    const auto less = ~static_cast<uint64_t>(delta) + 1;
     external_ -= less < external_ ? less : external_;
   }
 }

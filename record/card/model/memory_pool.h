@@ -1,5 +1,6 @@
 // A pool of the driver's stream-ordered allocator (cudaMallocAsync).
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_MODEL_MEMORY_POOL_H_
+#define MEMREPLAY_RECORD_CARD_MODEL_MEMORY_POOL_H_
 
 #include <cstdint>
 #include <unordered_map>
@@ -16,26 +17,28 @@ class MemoryPool {
  public:
   explicit MemoryPool(Memory* memory) : memory_(memory) {}
 
-  std::uint64_t allocate(std::uint64_t bytes);  // 0: out of memory
-  std::uint64_t free(std::uint64_t address);    // its address space in bytes; 0: nothing there
+  uint64_t Allocate(uint64_t bytes);  // 0: out of memory
+  uint64_t Free(uint64_t address);    // its address space in bytes; 0: nothing there
   // Returns free memory to the card until the pool has no more than `keep` bytes, if that is
   // possible.
-  void trim(std::uint64_t keep);
+  void Trim(uint64_t keep);
 
-  std::uint64_t keep = 0;  // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
-  std::uint64_t used() const { return used_; }
-  std::uint64_t most_used() const { return most_used_; }
-  std::uint64_t held() const { return held_; }
-  std::uint64_t most_held() const { return most_held_; }
+  uint64_t keep = 0;  // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+  uint64_t used() const { return used_; }
+  uint64_t most_used() const { return most_used_; }
+  uint64_t held() const { return held_; }
+  uint64_t most_held() const { return most_held_; }
 
  private:
-  bool resize(std::uint64_t bytes);
+  bool Resize(uint64_t bytes);
 
   Memory* memory_;
-  std::uint64_t page_ = 0;  // one page of all that the pool holds
-  std::uint64_t used_ = 0, most_used_ = 0;
-  std::uint64_t held_ = 0, most_held_ = 0;
-  std::unordered_map<std::uint64_t, std::uint64_t> pieces_;  // address -> size
+  uint64_t page_ = 0;  // one page of all that the pool holds
+  uint64_t used_ = 0, most_used_ = 0;
+  uint64_t held_ = 0, most_held_ = 0;
+  std::unordered_map<uint64_t, uint64_t> pieces_;  // address -> size
 };
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_MODEL_MEMORY_POOL_H_

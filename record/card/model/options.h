@@ -1,6 +1,7 @@
 // The options of the simulated GPU, one row each. The card's settings, the flags of `record`, the
 // key of the cache of `fit script` and README.md follow these rows.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_MODEL_OPTIONS_H_
+#define MEMREPLAY_RECORD_CARD_MODEL_OPTIONS_H_
 
 #include <cstdint>
 #include <string_view>
@@ -17,16 +18,16 @@ struct CardOption {
   std::string_view flag = "";      // "--NAME VALUE" of record; empty: only the variable
   std::string_view variable = "";  // what the card reads: bytes as a number
   Kind kind = kBytes;
-  std::uint64_t min = 0, max = 0;    // of kBytes and kCount
+  uint64_t min = 0, max = 0;         // of kBytes and kCount
   std::string_view values = "";      // what follows the flag in --help; kWord: the words, "down|up"
   std::string_view by_default = "";  // for people
   std::string_view help = "";        // without the default
 };
 
 // More than any GPU has, and small enough that a sum of a few does not overflow.
-inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 40;
-inline constexpr std::uint64_t kMaxHostBytes = std::uint64_t{1} << 50;
-inline constexpr std::uint64_t kMaxCards = 64;
+inline constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
+inline constexpr uint64_t kMaxHostBytes = uint64_t{1} << 50;
+inline constexpr uint64_t kMaxCards = 64;
 
 inline constexpr CardOption kCapacity = {
     .flag = "capacity",
@@ -49,7 +50,7 @@ inline constexpr CardOption kReserve = {
 };
 // No release documents NCCL's figure; it is what 4 A100 with NVLink took for more than two ranks
 // (https://github.com/NVIDIA/nccl/issues/964).
-inline constexpr std::uint64_t kNcclBytes = std::uint64_t{688} << 20;
+inline constexpr uint64_t kNcclBytes = uint64_t{688} << 20;
 inline constexpr CardOption kNccl = {
     .flag = "nccl",
     .variable = "MEMREPLAY_CARD_NCCL",
@@ -119,3 +120,5 @@ inline constexpr const CardOption* kCardOptions[] = {&kCapacity,       &kReserve
                                                      &kCompletion,     &kAddresses,  &kCopyLimit};
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_MODEL_OPTIONS_H_

@@ -19,8 +19,8 @@ bool IsAllocators(const char* library) {
 }  // namespace
 
 Outside::Piece Outside::Add(const char* library, const char* what, int card, bool is_object,
-                            std::uint64_t bytes, std::uint64_t count) {
-  std::size_t i = 0;
+                            uint64_t bytes, uint64_t count) {
+  size_t i = 0;
   while (i < rows_.size() && (rows_[i].card != card || std::strcmp(rows_[i].what, what) != 0 ||
                               rows_[i].library != library)) {
     ++i;
@@ -56,16 +56,16 @@ void Outside::GiveToTorch(Piece* piece) {
   if (row.torchs_now > row.torchs_peak) row.torchs_peak = row.torchs_now;
 }
 
-void Outside::Mapped(std::uint64_t key, std::uint64_t address, std::uint64_t bytes) {
+void Outside::Mapped(uint64_t key, uint64_t address, uint64_t bytes) {
   const auto found = memory_.find(key);
   if (found == memory_.end()) return;
   ranges_[address] = {bytes, key};
   if (torchs_addresses_.count(address) != 0) GiveToTorch(&found->second);
 }
 
-void Outside::Unmapped(std::uint64_t address) { ranges_.erase(address); }
+void Outside::Unmapped(uint64_t address) { ranges_.erase(address); }
 
-void Outside::FindOwner(std::uint64_t address) {
+void Outside::FindOwner(uint64_t address) {
   auto range = ranges_.upper_bound(address);
   if (range == ranges_.begin()) return;
   --range;
@@ -77,25 +77,25 @@ void Outside::FindOwner(std::uint64_t address) {
 }
 
 void Outside::UseCard(const char* library, int card) {
-  const std::uint64_t bit = std::uint64_t{1} << card;
+  const uint64_t bit = uint64_t{1} << card;
   if ((contexts_ & bit) != 0) return;
   contexts_ |= bit;
   Add(library, kContextObject, card, true, 0, 1);
 }
 
-void Outside::Allocated(const char* what, const void* caller, int card, std::uint64_t key,
-                        std::uint64_t bytes) {
+void Outside::Allocated(const char* what, const void* caller, int card, uint64_t key,
+                        uint64_t bytes) {
   const char* library = LoadedName(caller);
   UseCard(library, card);
   if (!IsAllocators(library)) AllocatedBy(library, what, card, key, bytes);
 }
 
-void Outside::AllocatedBy(const char* library, const char* what, int card, std::uint64_t key,
-                          std::uint64_t bytes) {
+void Outside::AllocatedBy(const char* library, const char* what, int card, uint64_t key,
+                          uint64_t bytes) {
   memory_[key] = Add(library, what, card, false, bytes, 1);
 }
 
-void Outside::Freed(std::uint64_t key) {
+void Outside::Freed(uint64_t key) {
   if (memory_.empty()) return;
   const auto found = memory_.find(key);
   if (found == memory_.end()) return;
@@ -103,14 +103,13 @@ void Outside::Freed(std::uint64_t key) {
   memory_.erase(found);
 }
 
-void Outside::Made(const char* what, const void* caller, int card, std::uint64_t key,
-                   std::uint64_t count) {
+void Outside::Made(const char* what, const void* caller, int card, uint64_t key, uint64_t count) {
   const char* library = LoadedName(caller);
   UseCard(library, card);
   objects_[{what, key}] = Add(library, what, card, true, 0, count);
 }
 
-void Outside::Destroyed(const char* what, std::uint64_t key) {
+void Outside::Destroyed(const char* what, uint64_t key) {
   const auto found = objects_.find({what, key});
   if (found == objects_.end()) return;
   Remove(found->second);
@@ -118,15 +117,15 @@ void Outside::Destroyed(const char* what, std::uint64_t key) {
 }
 
 void Outside::Write(Json* json) const {
-  json->open('[');
+  json->Open('[');
   for (const Row& row : rows_) {
-    json->open('{').key("library").value(row.library).key(row.is_object ? "object" : "function");
-    json->value(row.what).key("device").value(static_cast<std::uint64_t>(row.card));
-    json->key("calls").value(row.made).key("most").value(row.most).key("peak").value(row.peak);
-    json->key("torchs_peak").value(row.torchs_peak).key("first_at").value(row.first_at);
-    json->key("peak_at").value(row.peak_at).close('}');
+    json->Open('{').Key("library").Value(row.library).Key(row.is_object ? "object" : "function");
+    json->Value(row.what).Key("device").Value(static_cast<uint64_t>(row.card));
+    json->Key("calls").Value(row.made).Key("most").Value(row.most).Key("peak").Value(row.peak);
+    json->Key("torchs_peak").Value(row.torchs_peak).Key("first_at").Value(row.first_at);
+    json->Key("peak_at").Value(row.peak_at).Close('}');
   }
-  json->close(']');
+  json->Close(']');
 }
 
 }  // namespace memreplay::card

@@ -1,7 +1,9 @@
 // Counts what a process has on its cards past PyTorch's allocator, by the library that requested
 // it.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_MODEL_OUTSIDE_H_
+#define MEMREPLAY_RECORD_CARD_MODEL_OUTSIDE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -41,65 +43,64 @@ class Outside {
     const char* what;     // the function that allocated, or the object
     int card;
     bool is_object;
-    std::uint64_t made = 0;            // so far
-    std::uint64_t live = 0, most = 0;  // at once
-    std::uint64_t now = 0, peak = 0;   // bytes, as requested
+    uint64_t made = 0;            // so far
+    uint64_t live = 0, most = 0;  // at once
+    uint64_t now = 0, peak = 0;   // bytes, as requested
     // Those of them out of which PyTorch's allocator hands out blocks, because it got them from
     // this library (torch.cuda.MemPool with an allocator, as sleep modes have).
-    std::uint64_t torchs_now = 0, torchs_peak = 0;
-    std::uint64_t first_at = 0, peak_at = 0;  // `moment` of the first and of the peak
+    uint64_t torchs_now = 0, torchs_peak = 0;
+    uint64_t first_at = 0, peak_at = 0;  // `moment` of the first and of the peak
   };
 
   // How many allocations and frees PyTorch's allocator has made so far, on all cards.
-  std::uint64_t moment = 0;
+  uint64_t moment = 0;
 
   // Counts memory that the function `what` allocated on a card. `caller` is an address in the code
   // that called; nothing but the card's context is counted if that is PyTorch's allocator. `key`
   // names the memory until it is freed: an address or a handle.
-  void Allocated(const char* what, const void* caller, int card, std::uint64_t key,
-                 std::uint64_t bytes);
+  void Allocated(const char* what, const void* caller, int card, uint64_t key, uint64_t bytes);
   // Likewise, for a caller known by name.
-  void AllocatedBy(const char* library, const char* what, int card, std::uint64_t key,
-                   std::uint64_t bytes);
-  void Freed(std::uint64_t key);
+  void AllocatedBy(const char* library, const char* what, int card, uint64_t key, uint64_t bytes);
+  void Freed(uint64_t key);
   // Notes where memory is, if `key` is counted, and that it is no longer there.
-  void Mapped(std::uint64_t key, std::uint64_t address, std::uint64_t bytes);
-  void Unmapped(std::uint64_t address);
+  void Mapped(uint64_t key, uint64_t address, uint64_t bytes);
+  void Unmapped(uint64_t address);
   // Notes that PyTorch's allocator handed out a block at `address`.
-  void HandedOut(std::uint64_t address) {
+  void HandedOut(uint64_t address) {
     if (!ranges_.empty()) FindOwner(address);
   }
 
   // Counts `count` objects, which `key` names until they are destroyed.
-  void Made(const char* what, const void* caller, int card, std::uint64_t key,
-            std::uint64_t count = 1);
-  void Destroyed(const char* what, std::uint64_t key);
+  void Made(const char* what, const void* caller, int card, uint64_t key, uint64_t count = 1);
+  void Destroyed(const char* what, uint64_t key);
 
   void Write(Json* json) const;  // the rows in order of first call
 
  private:
   struct Piece {
-    std::size_t row;
-    std::uint64_t bytes, count;
+    size_t row;
+    uint64_t bytes, count;
     bool is_torchs = false;
   };
   struct Range {
-    std::uint64_t bytes, key;
+    uint64_t bytes, key;
   };
-  Piece Add(const char* library, const char* what, int card, bool is_object, std::uint64_t bytes,
-            std::uint64_t count);
+  Piece Add(const char* library, const char* what, int card, bool is_object, uint64_t bytes,
+            uint64_t count);
   void Remove(const Piece& piece);
   void UseCard(const char* library, int card);
-  void FindOwner(std::uint64_t address);
+  void FindOwner(uint64_t address);
   void GiveToTorch(Piece* piece);
 
   std::vector<Row> rows_;
-  std::uint64_t contexts_ = 0;  // a bit for each card that has one
-  std::unordered_map<std::uint64_t, Piece> memory_;
-  std::map<std::uint64_t, Range> ranges_;  // by address
+  uint64_t contexts_ = 0;  // a bit for each card that has one
+  std::unordered_map<uint64_t, Piece> memory_;
+  std::map<uint64_t, Range> ranges_;  // by address
   // Where pages were mapped out of which PyTorch handed out blocks: others may take their place.
-  std::set<std::uint64_t> torchs_addresses_;
-  std::map<std::pair<const char*, std::uint64_t>, Piece> objects_;
+  std::set<uint64_t> torchs_addresses_;
+  std::map<std::pair<const char*, uint64_t>, Piece> objects_;
 };
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_MODEL_OUTSIDE_H_

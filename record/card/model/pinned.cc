@@ -6,23 +6,23 @@ namespace memreplay::card {
 namespace {
 
 // Returns the power of two that `bytes` are rounded up to.
-std::size_t PowerOf(std::uint64_t bytes) {
-  std::size_t power = 0;
+size_t PowerOf(uint64_t bytes) {
+  size_t power = 0;
   while (power < 64 && (bytes - 1) >> power != 0) ++power;
   return bytes <= 1 ? 0 : power;
 }
 
 }  // namespace
 
-std::uint64_t HostAllocatorModel::Take(std::uint64_t bytes) {
-  const std::size_t power = PowerOf(bytes);
+uint64_t HostAllocatorModel::Take(uint64_t bytes) {
+  const size_t power = PowerOf(bytes);
   const bool is_rounded = bytes <= std::min(limits_.rounded_up_to, limits_.kept_up_to);
-  const std::uint64_t block = is_rounded && power < 64 ? std::uint64_t{1} << power : bytes;
+  const uint64_t block = is_rounded && power < 64 ? uint64_t{1} << power : bytes;
   if (bytes <= limits_.kept_up_to) {
-    std::vector<std::uint64_t>& free = free_[power];
-    for (std::size_t i = free.size(); i-- > 0;) {
+    std::vector<uint64_t>& free = free_[power];
+    for (size_t i = free.size(); i-- > 0;) {
       if (free[i] < block) continue;
-      const std::uint64_t found = free[i];
+      const uint64_t found = free[i];
       free.erase(free.begin() + static_cast<std::ptrdiff_t>(i));
       return found;
     }
@@ -32,7 +32,7 @@ std::uint64_t HostAllocatorModel::Take(std::uint64_t bytes) {
   return block;
 }
 
-void HostAllocatorModel::Give(std::uint64_t block) {
+void HostAllocatorModel::Give(uint64_t block) {
   if (block > limits_.kept_up_to) {
     now_ -= block;
   } else {
@@ -41,13 +41,13 @@ void HostAllocatorModel::Give(std::uint64_t block) {
 }
 
 void HostAllocatorModel::Empty() {
-  for (std::vector<std::uint64_t>& free : free_) {
-    for (const std::uint64_t block : free) now_ -= block;
+  for (std::vector<uint64_t>& free : free_) {
+    for (const uint64_t block : free) now_ -= block;
     free.clear();
   }
 }
 
-void Pinned::Add(std::uint64_t bytes, bool by_torch) {
+void Pinned::Add(uint64_t bytes, bool by_torch) {
   now_ += bytes;
   ++blocks_;
   if (now_ > peak_) {
@@ -57,7 +57,7 @@ void Pinned::Add(std::uint64_t bytes, bool by_torch) {
   if (by_torch) torch_peak_ = std::max(torch_peak_, torch_now_ += bytes);
 }
 
-void Pinned::Remove(std::uint64_t bytes, bool by_torch) {
+void Pinned::Remove(uint64_t bytes, bool by_torch) {
   now_ -= bytes;
   --blocks_;
   if (by_torch) torch_now_ -= bytes;
@@ -70,10 +70,9 @@ void Pinned::Follow(const HostAllocatorModel::Limits& limits) {
                                                   limits.kept_up_to});
 }
 
-void Pinned::Requested(std::uint64_t key, std::uint64_t bytes, std::uint64_t block,
-                       std::size_t line) {
+void Pinned::Requested(uint64_t key, uint64_t bytes, uint64_t block, size_t line) {
   Request request{bytes, block, line};
-  for (std::size_t i = 0; i < models_.size(); ++i) request.blocks[i] = models_[i].Take(bytes);
+  for (size_t i = 0; i < models_.size(); ++i) request.blocks[i] = models_[i].Take(bytes);
   if (line >= lines_.size()) lines_.resize(line + 1);
   lines_[line].requested += bytes;
   lines_[line].held += block;
@@ -85,7 +84,7 @@ void Pinned::Requested(std::uint64_t key, std::uint64_t bytes, std::uint64_t blo
   }
 }
 
-std::uint64_t Pinned::Freeing(std::uint64_t key) {
+uint64_t Pinned::Freeing(uint64_t key) {
   const auto found = live_.find(key);
   if (found == live_.end()) return 0;
   const Request& request = found->second;
@@ -98,7 +97,7 @@ std::uint64_t Pinned::Freeing(std::uint64_t key) {
   return frees_;
 }
 
-void Pinned::Recorded(std::uint64_t free, const void* event) {
+void Pinned::Recorded(uint64_t free, const void* event) {
   Done(event);  // of an earlier use
   const auto found = waiting_.find(free);
   if (found == waiting_.end()) return;
@@ -106,7 +105,7 @@ void Pinned::Recorded(std::uint64_t free, const void* event) {
   events_[event] = free;
 }
 
-void Pinned::Freed(std::uint64_t free) {
+void Pinned::Freed(uint64_t free) {
   const auto found = waiting_.find(free);
   if (found == waiting_.end() || found->second.pending > 0) return;
   GiveBack(found->second);
@@ -129,7 +128,7 @@ void Pinned::Emptied() {
 }
 
 void Pinned::GiveBack(const Request& request) {
-  for (std::size_t i = 0; i < models_.size(); ++i) models_[i].Give(request.blocks[i]);
+  for (size_t i = 0; i < models_.size(); ++i) models_[i].Give(request.blocks[i]);
 }
 
 }  // namespace memreplay::card

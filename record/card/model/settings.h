@@ -1,5 +1,6 @@
 // What the environment says about the card (options.h has the variables).
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_MODEL_SETTINGS_H_
+#define MEMREPLAY_RECORD_CARD_MODEL_SETTINGS_H_
 
 #include <cstdint>
 #include <optional>
@@ -15,18 +16,18 @@ namespace memreplay::card {
 // The settings of all cards of a process.
 struct Settings {
   std::optional<Card> card;  // nullopt: the settings are wrong
-  std::uint64_t capacity = 0;
-  std::uint64_t reserve = 0;
+  uint64_t capacity = 0;
+  uint64_t reserve = 0;
   std::string reserve_reason;  // why it is that much
   int cards = 1;
   Streams::Completion completion = Streams::Completion::kLagging;
   AddressOrder addresses = AddressOrder::kChunksDownwards;
-  std::uint64_t below_first_kernel = DriverAddresses::kBelowFirstKernel;  // bytes, with kUpwards
-  std::uint64_t copy_limit = 65536;
-  std::uint64_t cudnn_workspace = 0;
-  std::uint64_t nccl = kNcclBytes;
-  std::uint64_t host_memory = kMaxHostBytes;  // that can be pinned
-  std::string error;                          // what is wrong, for a person
+  uint64_t below_first_kernel = DriverAddresses::kBelowFirstKernel;  // bytes, with kUpwards
+  uint64_t copy_limit = 65536;
+  uint64_t cudnn_workspace = 0;
+  uint64_t nccl = kNcclBytes;
+  uint64_t host_memory = kMaxHostBytes;  // that can be pinned
+  std::string error;                     // what is wrong, for a person
 
   // For tests that compare a card with memreplay's simulated device: there are no bytes behind its
   // addresses, which begin at kSimulatedRegions, and stream handles are 1, 2, 3.
@@ -36,3 +37,5 @@ struct Settings {
 Settings SettingsFromEnvironment();
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_MODEL_SETTINGS_H_

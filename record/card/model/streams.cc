@@ -2,26 +2,26 @@
 
 namespace memreplay::card {
 
-std::uint64_t Streams::create(int card, int priority, std::uint64_t alignment) {
-  const auto above = static_cast<std::uint64_t>(priority < 0 ? -priority : priority);
-  std::uint64_t& created = created_[card * std::int64_t{64} + static_cast<std::int64_t>(above)];
-  const std::uint64_t handle = (++created + above * 1000) * alignment;
+uint64_t Streams::Create(int card, int priority, uint64_t alignment) {
+  const auto above = static_cast<uint64_t>(priority < 0 ? -priority : priority);
+  uint64_t& created = created_[card * int64_t{64} + static_cast<int64_t>(above)];
+  const uint64_t handle = (++created + above * 1000) * alignment;
   streams_[{card, handle}].priority = priority;
   return handle;
 }
 
-int Streams::priority(StreamKey stream) const {
+int Streams::PriorityOf(StreamKey stream) const {
   const auto found = streams_.find(stream);
   return found == streams_.end() ? 0 : found->second.priority;
 }
 
-void Streams::record(Event* event, StreamKey stream, std::uint64_t now) {
+void Streams::Record(Event* event, StreamKey stream, uint64_t now) {
   Stream& s = streams_[stream];
   s.last = now;
   *event = Event{stream, now, s.capture};
 }
 
-void Streams::wait(StreamKey stream, const Event& event, std::uint64_t now) {
+void Streams::WaitFor(StreamKey stream, const Event& event, uint64_t now) {
   if (event.time == 0) return;
   Stream& s = streams_[stream];
   s.last = now;
@@ -29,60 +29,60 @@ void Streams::wait(StreamKey stream, const Event& event, std::uint64_t now) {
     s.capture = event.capture;
     return;
   }
-  if (complete(event, now) || event.stream == stream) return;
+  if (IsComplete(event, now) || event.stream == stream) return;
   s.waits.push_back({now, event.stream, event.time});
 }
 
-bool Streams::waited_for(const Event& event) const {
+bool Streams::IsWaitedFor(const Event& event) const {
   const auto found = streams_.find(event.stream);
   return event.time == 0 || found == streams_.end() || event.time <= found->second.done;
 }
 
-bool Streams::complete(const Event& event, std::uint64_t now) const {
+bool Streams::IsComplete(const Event& event, uint64_t now) const {
   if (completion_ == Completion::kAtOnce) return true;
-  return completion_ == Completion::kLagging ? complete_if_lagging(event, now) : waited_for(event);
+  return completion_ == Completion::kLagging ? IsCompleteIfLagging(event, now) : IsWaitedFor(event);
 }
 
-bool Streams::complete_if_lagging(const Event& event, std::uint64_t now) const {
-  return waited_for(event) || now - event.time >= kLaunchQueue;
+bool Streams::IsCompleteIfLagging(const Event& event, uint64_t now) const {
+  return IsWaitedFor(event) || now - event.time >= kLaunchQueue;
 }
 
-bool Streams::idle(StreamKey stream, std::uint64_t now) const {
+bool Streams::IsIdle(StreamKey stream, uint64_t now) const {
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return true;
-  return complete(Event{stream, found->second.last, 0}, now);
+  return IsComplete(Event{stream, found->second.last, 0}, now);
 }
 
-bool Streams::poll(const Event& event, std::uint64_t now) {
-  if (complete(event, now)) return true;
+bool Streams::Poll(const Event& event, uint64_t now) {
+  if (IsComplete(event, now)) return true;
   if (completion_ != Completion::kLagging) return false;
   if (now != polled_at_) polls_ = 0;
   polled_at_ = now;
   if (++polls_ < kMaxPolls) return false;
   polls_ = 0;
-  finish(event.stream, event.time);
+  Finish(event.stream, event.time);
   return true;
 }
 
-bool Streams::poll(StreamKey stream, std::uint64_t now) {
+bool Streams::Poll(StreamKey stream, uint64_t now) {
   const auto found = streams_.find(stream);
-  return found == streams_.end() || poll(Event{stream, found->second.last, 0}, now);
+  return found == streams_.end() || Poll(Event{stream, found->second.last, 0}, now);
 }
 
-void Streams::synchronize(const Event& event) { finish(event.stream, event.time); }
+void Streams::Synchronize(const Event& event) { Finish(event.stream, event.time); }
 
-void Streams::synchronize(StreamKey stream, std::uint64_t now) { finish(stream, now); }
+void Streams::Synchronize(StreamKey stream, uint64_t now) { Finish(stream, now); }
 
-void Streams::synchronize_card(int card, std::uint64_t now) {
+void Streams::SynchronizeCard(int card, uint64_t now) {
   std::vector<StreamKey> all;
   for (const auto& [key, stream] : streams_) {  // in any order
     if (key.card == card) all.push_back(key);
   }
-  for (const StreamKey& key : all) finish(key, now);
+  for (const StreamKey& key : all) Finish(key, now);
 }
 
-void Streams::finish(StreamKey stream, std::uint64_t until) {
-  std::vector<std::pair<StreamKey, std::uint64_t>> todo = {{stream, until}};
+void Streams::Finish(StreamKey stream, uint64_t until) {
+  std::vector<std::pair<StreamKey, uint64_t>> todo = {{stream, until}};
   while (!todo.empty()) {
     const auto [key, time] = todo.back();
     todo.pop_back();
@@ -90,7 +90,7 @@ void Streams::finish(StreamKey stream, std::uint64_t until) {
     if (found == streams_.end() || found->second.done >= time) continue;
     Stream& s = found->second;
     s.done = time;
-    std::size_t kept = 0;
+    size_t kept = 0;
     for (const Wait& wait : s.waits) {
       if (wait.at <= time) {
         todo.push_back({wait.other, wait.until});
@@ -102,13 +102,13 @@ void Streams::finish(StreamKey stream, std::uint64_t until) {
   }
 }
 
-void Streams::begin_capture(StreamKey stream) {
+void Streams::BeginCapture(StreamKey stream) {
   streams_[stream].capture = ++captures_;
   ++captures_active_;
 }
 
-std::uint64_t Streams::end_capture(StreamKey stream) {
-  const std::uint64_t capture = capture_of(stream);
+uint64_t Streams::EndCapture(StreamKey stream) {
+  const uint64_t capture = CaptureOf(stream);
   if (capture == 0) return 0;
   --captures_active_;
   for (auto& [key, other] : streams_) {  // in any order
@@ -117,7 +117,7 @@ std::uint64_t Streams::end_capture(StreamKey stream) {
   return capture;
 }
 
-std::uint64_t Streams::capture_of(StreamKey stream) const {
+uint64_t Streams::CaptureOf(StreamKey stream) const {
   const auto found = streams_.find(stream);
   return found == streams_.end() ? 0 : found->second.capture;
 }

@@ -22,7 +22,7 @@ struct State {
   std::mutex mutex;
   Outside outside;
 };
-State& state() {
+State& TheState() {
   static State* instance = new State;  // destructors of other libraries may still free memory
   return *instance;
 }
@@ -30,7 +30,7 @@ State& state() {
 // Calls of the runtime that are under way in this thread: those of the driver within are theirs.
 thread_local int depth = 0;
 
-using Address = std::uint64_t;
+using Address = uint64_t;
 
 // The functions that are replaced. `real` is where a call is passed on to.
 struct Function {
@@ -81,12 +81,12 @@ int PassOn(const char* name, Arguments... arguments) {
 
 // Passes an allocation on and counts it. `key` is where the function writes address or handle.
 template <typename... Arguments>
-int Allocate(const char* name, const void* caller, Address* key, std::size_t bytes,
+int Allocate(const char* name, const void* caller, Address* key, size_t bytes,
              Arguments... arguments) {
   const int error = PassOn(name, key, bytes, arguments...);
   if (error != 0 || depth != 0) return error;
   const int card = CurrentCard();
-  State& s = state();
+  State& s = TheState();
   const std::lock_guard<std::mutex> lock(s.mutex);
   const char* what = std::strcmp(name, "cuMemAlloc_v2") == 0 ? "cuMemAlloc" : name;
   s.outside.Allocated(what, caller, card, *key, bytes);
@@ -96,7 +96,7 @@ int Allocate(const char* name, const void* caller, Address* key, std::size_t byt
 template <typename... Arguments>
 int Free(const char* name, Address key, Arguments... arguments) {
   if (depth == 0) {
-    State& s = state();
+    State& s = TheState();
     const std::lock_guard<std::mutex> lock(s.mutex);
     s.outside.Freed(key);
   }
@@ -111,40 +111,40 @@ using memreplay::card::Address;  // NOLINT: what follows is C
 #define PASS extern "C" __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
-PASS int cudaMalloc(Address* out, std::size_t bytes) {
+PASS int cudaMalloc(Address* out, size_t bytes) {
   return memreplay::card::Allocate("cudaMalloc", CALLER, out, bytes);
 }
-PASS int cudaMallocAsync(Address* out, std::size_t bytes, void* stream) {
+PASS int cudaMallocAsync(Address* out, size_t bytes, void* stream) {
   return memreplay::card::Allocate("cudaMallocAsync", CALLER, out, bytes, stream);
 }
-PASS int cudaMallocFromPoolAsync(Address* out, std::size_t bytes, void* pool, void* stream) {
+PASS int cudaMallocFromPoolAsync(Address* out, size_t bytes, void* pool, void* stream) {
   return memreplay::card::Allocate("cudaMallocFromPoolAsync", CALLER, out, bytes, pool, stream);
 }
 PASS int cudaFree(Address address) { return memreplay::card::Free("cudaFree", address); }
 PASS int cudaFreeAsync(Address address, void* stream) {
   return memreplay::card::Free("cudaFreeAsync", address, stream);
 }
-PASS int cuMemAlloc_v2(Address* out, std::size_t bytes) {
+PASS int cuMemAlloc_v2(Address* out, size_t bytes) {
   return memreplay::card::Allocate("cuMemAlloc_v2", CALLER, out, bytes);
 }
 PASS int cuMemFree_v2(Address address) { return memreplay::card::Free("cuMemFree_v2", address); }
-PASS int cuMemAllocAsync(Address* out, std::size_t bytes, void* stream) {
+PASS int cuMemAllocAsync(Address* out, size_t bytes, void* stream) {
   return memreplay::card::Allocate("cuMemAllocAsync", CALLER, out, bytes, stream);
 }
-PASS int cuMemAllocFromPoolAsync(Address* out, std::size_t bytes, void* pool, void* stream) {
+PASS int cuMemAllocFromPoolAsync(Address* out, size_t bytes, void* pool, void* stream) {
   return memreplay::card::Allocate("cuMemAllocFromPoolAsync", CALLER, out, bytes, pool, stream);
 }
 PASS int cuMemFreeAsync(Address address, void* stream) {
   return memreplay::card::Free("cuMemFreeAsync", address, stream);
 }
-PASS int cuMemCreate(Address* handle, std::size_t bytes, const void* properties, Address flags) {
+PASS int cuMemCreate(Address* handle, size_t bytes, const void* properties, Address flags) {
   return memreplay::card::Allocate("cuMemCreate", CALLER, handle, bytes, properties, flags);
 }
 PASS int cuMemRelease(Address handle) { return memreplay::card::Free("cuMemRelease", handle); }
 
-PASS int cuGetProcAddress_v2(const char* name, void** function, int version, std::uint64_t flags,
+PASS int cuGetProcAddress_v2(const char* name, void** function, int version, uint64_t flags,
                              int* status);
-PASS int cuGetProcAddress(const char* name, void** function, int version, std::uint64_t flags);
+PASS int cuGetProcAddress(const char* name, void** function, int version, uint64_t flags);
 
 namespace memreplay::card {
 namespace {
@@ -192,14 +192,14 @@ void ReplaceFound(const char* name, void** found) {
 }  // namespace
 }  // namespace memreplay::card
 
-PASS int cuGetProcAddress_v2(const char* name, void** function, int version, std::uint64_t flags,
+PASS int cuGetProcAddress_v2(const char* name, void** function, int version, uint64_t flags,
                              int* status) {
   const int error =
       memreplay::card::PassOn("cuGetProcAddress_v2", name, function, version, flags, status);
   if (error == 0) memreplay::card::ReplaceFound(name, function);
   return error;
 }
-PASS int cuGetProcAddress(const char* name, void** function, int version, std::uint64_t flags) {
+PASS int cuGetProcAddress(const char* name, void** function, int version, uint64_t flags) {
   const int error = memreplay::card::PassOn("cuGetProcAddress", name, function, version, flags);
   if (error == 0) memreplay::card::ReplaceFound(name, function);
   return error;
@@ -214,17 +214,16 @@ PASS void* dlsym(void* handle, const char* name) {
 }
 
 // Sees every block that PyTorch's allocator hands out and takes back, as allocation_hook.cc does.
-PASS void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* address, std::int64_t size,
-                                                                std::size_t allocated,
-                                                                std::size_t reserved,
-                                                                std::uint16_t device) {
-  constexpr std::uint8_t kCuda = 1;  // c10::DeviceType
-  memreplay::card::State& s = memreplay::card::state();
+PASS void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* address, int64_t size,
+                                                                size_t allocated, size_t reserved,
+                                                                uint16_t device) {
+  constexpr uint8_t kCuda = 1;  // c10::DeviceType
+  memreplay::card::State& s = memreplay::card::TheState();
   if ((device & 0xff) == kCuda) {
     const std::lock_guard<std::mutex> lock(s.mutex);
     ++s.outside.moment;
   }
-  using Report = void(void*, std::int64_t, std::size_t, std::size_t, std::uint16_t);
+  using Report = void(void*, int64_t, size_t, size_t, uint16_t);
   static std::atomic<Report*> next{nullptr};
   Report* report = next.load();
   if (report == nullptr) {
@@ -239,7 +238,7 @@ PASS void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* address, s
 // Returns the rows of Outside as JSON; valid until the next call.
 PASS const char* memreplay_pass_summary() {
   static std::string* const text = new std::string;
-  memreplay::card::State& s = memreplay::card::state();
+  memreplay::card::State& s = memreplay::card::TheState();
   const std::lock_guard<std::mutex> lock(s.mutex);
   memreplay::card::Json json;
   s.outside.Write(&json);

@@ -1,5 +1,6 @@
 // Reads the libraries that a shared object needs and its undefined symbols.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_STUBS_ELF_READER_H_
+#define MEMREPLAY_RECORD_CARD_STUBS_ELF_READER_H_
 
 #include <cstddef>
 #include <string>
@@ -26,7 +27,9 @@ struct SharedObject {
 bool ReadSharedObject(const char* path, SharedObject* object, std::string* error);
 
 // Reads the same from bytes in memory. `name` is for messages.
-bool ReadSharedObject(const char* name, const unsigned char* bytes, std::size_t size,
+bool ReadSharedObject(const char* name, const unsigned char* bytes, size_t size,
                       SharedObject* object, std::string* error);
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_STUBS_ELF_READER_H_

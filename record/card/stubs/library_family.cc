@@ -36,15 +36,15 @@ constexpr LibraryFamily kFamilies[] = {
     {"cudss", "cudss", 5, 3, kInformative},
 };
 
-bool starts_with(const std::string& text, const std::string& prefix) {
+bool StartsWith(const std::string& text, const std::string& prefix) {
   return text.compare(0, prefix.size(), prefix) == 0;
 }
 
 // Calls f(word) for each word of a list until it returns true.
 template <typename F>
-bool any_word(const char* list, F f) {
+bool AnyWord(const char* list, F f) {
   while (*list != 0) {
-    const std::size_t length = std::strcspn(list, " ");
+    const size_t length = std::strcspn(list, " ");
     if (length != 0 && f(std::string(list, length))) return true;
     list += length;
     if (*list == ' ') ++list;
@@ -55,12 +55,12 @@ bool any_word(const char* list, F f) {
 }  // namespace
 
 const LibraryFamily* FamilyOfLibrary(const std::string& soname) {
-  const std::size_t slash = soname.rfind('/');
+  const size_t slash = soname.rfind('/');
   const std::string file = slash == std::string::npos ? soname : soname.substr(slash + 1);
-  if (!starts_with(file, "lib") || file.find(".so") == std::string::npos) return nullptr;
+  if (!StartsWith(file, "lib") || file.find(".so") == std::string::npos) return nullptr;
   for (const LibraryFamily& family : kFamilies) {
     const std::string stem = std::string("lib") + family.name;
-    if (!starts_with(file, stem)) continue;
+    if (!StartsWith(file, stem)) continue;
     const char after = file[stem.size()];
     // "-d0da41ae" and ".cda6c0d0" are the marks of copies inside wheels.
     if (after == '.' || (after == '-' && std::strcmp(family.name, "cuda") != 0)) return &family;
@@ -70,12 +70,12 @@ const LibraryFamily* FamilyOfLibrary(const std::string& soname) {
 
 const LibraryFamily* FamilyOfFunction(const std::string& name) {
   const LibraryFamily* best = nullptr;
-  std::size_t longest = 0;
+  size_t longest = 0;
   for (const LibraryFamily& family : kFamilies) {
-    any_word(family.prefixes, [&](const std::string& prefix) {
+    AnyWord(family.prefixes, [&](const std::string& prefix) {
       // In the driver "cu" is followed by a capital: cuInit, not cublasCreate or a word like "cut".
       const bool driver = prefix == "cu";
-      if (prefix.size() > longest && starts_with(name, prefix) &&
+      if (prefix.size() > longest && StartsWith(name, prefix) &&
           (!driver || (name.size() > 2 && name[2] >= 'A' && name[2] <= 'Z'))) {
         best = &family;
         longest = prefix.size();
@@ -91,7 +91,7 @@ bool IsInformative(const LibraryFamily& family, const std::string& name) {
     return name.find(part) != std::string::npos;
   };
   if (has("Set") || has("Destroy") || has("Free")) return false;
-  return any_word(family.reports, has);
+  return AnyWord(family.reports, has);
 }
 
 }  // namespace memreplay::card

@@ -1,5 +1,6 @@
 // Looks up symbols without libdl: older systems have dlsym in a library of its own.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_STUBS_LOADED_SYMBOL_H_
+#define MEMREPLAY_RECORD_CARD_STUBS_LOADED_SYMBOL_H_
 
 namespace memreplay::card {
 
@@ -17,3 +18,5 @@ const char* LoadedPath(const void* address);
 const char* LoadedName(const void* address);
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_STUBS_LOADED_SYMBOL_H_

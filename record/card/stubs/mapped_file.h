@@ -1,5 +1,6 @@
 // Maps a file into memory, read only.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_STUBS_MAPPED_FILE_H_
+#define MEMREPLAY_RECORD_CARD_STUBS_MAPPED_FILE_H_
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -22,12 +23,12 @@ class MappedFile {
     }
     const off_t size = lseek(file, 0, SEEK_END);
     if (size > 0) {
-      void* map = mmap(nullptr, static_cast<std::size_t>(size), PROT_READ, MAP_PRIVATE, file, 0);
+      void* map = mmap(nullptr, static_cast<size_t>(size), PROT_READ, MAP_PRIVATE, file, 0);
       if (map == MAP_FAILED) {
         error_ = errno;
       } else {
         bytes_ = static_cast<const unsigned char*>(map);
-        size_ = static_cast<std::size_t>(size);
+        size_ = static_cast<size_t>(size);
       }
     }
     close(file);
@@ -41,12 +42,14 @@ class MappedFile {
   bool ok() const { return error_ == 0; }
   int error() const { return error_; }
   const unsigned char* bytes() const { return bytes_; }
-  std::size_t size() const { return size_; }
+  size_t size() const { return size_; }
 
  private:
   const unsigned char* bytes_ = nullptr;
-  std::size_t size_ = 0;
+  size_t size_ = 0;
   int error_ = 0;
 };
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_STUBS_MAPPED_FILE_H_

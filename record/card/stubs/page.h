@@ -1,15 +1,18 @@
 // The largest page of the architecture's Linux systems. What is a multiple of it is one of any
 // system's pages.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_STUBS_PAGE_H_
+#define MEMREPLAY_RECORD_CARD_STUBS_PAGE_H_
 
 #include <cstdint>
 
 namespace memreplay::card {
 
 #if defined(__aarch64__)
-inline constexpr std::uint64_t kPage = 65536;  // GH200's systems; others have 4 or 16 KiB
+inline constexpr uint64_t kPage = 65536;  // GH200's systems; others have 4 or 16 KiB
 #else
-inline constexpr std::uint64_t kPage = 4096;
+inline constexpr uint64_t kPage = 4096;
 #endif
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_STUBS_PAGE_H_

@@ -1,5 +1,6 @@
 // The functions that NVIDIA's public headers declare.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_STUBS_PUBLIC_NAMES_H_
+#define MEMREPLAY_RECORD_CARD_STUBS_PUBLIC_NAMES_H_
 
 #include <string_view>
 
@@ -11,3 +12,5 @@ namespace memreplay {
 extern const std::string_view kPublicNames;
 
 }  // namespace memreplay
+
+#endif  // MEMREPLAY_RECORD_CARD_STUBS_PUBLIC_NAMES_H_

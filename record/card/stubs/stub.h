@@ -1,7 +1,8 @@
 // The data that a stub library and the core share. A stub library carries the name of one of
 // NVIDIA's libraries and exports what the user's torch needs from it. Each export jumps through its
 // entry, and the core fills the entries when the library is loaded.
-#pragma once
+#ifndef MEMREPLAY_RECORD_CARD_STUBS_STUB_H_
+#define MEMREPLAY_RECORD_CARD_STUBS_STUB_H_
 
 #include <cstdint>
 
@@ -11,30 +12,32 @@ namespace memreplay::card {
 // aarch64) and jumps to its function, so that one function of the core can stand for many names:
 // the register says which.
 struct StubEntry {
-  void* function;      // 0 in the file
-  std::uint64_t name;  // offset of the name from the table's start
+  void* function;  // 0 in the file
+  uint64_t name;   // offset of the name from the table's start
 };
 
 // Versions that the wheel states, as the libraries report them; 0 if it states none.
 struct LibraryVersions {
-  std::int32_t cuda = 0;   // 12040 for 12.4
-  std::int32_t cudnn = 0;  // 90100 for 9.1.0, 8907 for 8.9.7
-  std::int32_t nccl = 0;   // 22105 for 2.21.5
-  std::int32_t padding = 0;
+  int32_t cuda = 0;   // 12040 for 12.4
+  int32_t cudnn = 0;  // 90100 for 9.1.0, 8907 for 8.9.7
+  int32_t nccl = 0;   // 22105 for 2.21.5
+  int32_t padding = 0;
 };
 
 // The table of a stub library, which kAttachSymbol receives.
 struct StubTable {
-  std::uint64_t entries;  // how many StubEntry follow
-  std::uint64_t library;  // offset of the library's soname from the table's start
-  std::uint64_t code;     // offset of the first export's code; the others follow, 16 bytes each
+  uint64_t entries;  // how many StubEntry follow
+  uint64_t library;  // offset of the library's soname from the table's start
+  uint64_t code;     // offset of the first export's code; the others follow, 16 bytes each
   LibraryVersions versions;
   // StubEntry[entries]
 };
 
-inline constexpr std::uint64_t kThunkSize = 16;
+inline constexpr uint64_t kThunkSize = 16;
 
 // The name of the core's function that a stub calls when it is loaded.
 inline constexpr char kAttachSymbol[] = "memreplay_card_attach";
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_RECORD_CARD_STUBS_STUB_H_

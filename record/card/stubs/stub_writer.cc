@@ -12,23 +12,23 @@ namespace memreplay::card {
 namespace {
 
 #if defined(__x86_64__)
-constexpr std::uint16_t kMachine = EM_X86_64;
-constexpr std::uint32_t kAbsoluteAddress = R_X86_64_64;
+constexpr uint16_t kMachine = EM_X86_64;
+constexpr uint32_t kAbsoluteAddress = R_X86_64_64;
 #elif defined(__aarch64__)
-constexpr std::uint16_t kMachine = EM_AARCH64;
-constexpr std::uint32_t kAbsoluteAddress = R_AARCH64_ABS64;
+constexpr uint16_t kMachine = EM_AARCH64;
+constexpr uint32_t kAbsoluteAddress = R_AARCH64_ABS64;
 #else
 #error "Stub libraries are code for x86-64 or aarch64."
 #endif
 
-std::uint64_t round_up(std::uint64_t n, std::uint64_t unit) { return (n + unit - 1) / unit * unit; }
+uint64_t RoundUp(uint64_t n, uint64_t unit) { return (n + unit - 1) / unit * unit; }
 
 // Returns the hash of version names (System V ABI, 5.4).
-std::uint32_t elf_hash(const std::string& name) {
-  std::uint32_t hash = 0;
+uint32_t ElfHash(const std::string& name) {
+  uint32_t hash = 0;
   for (const char c : name) {
     hash = (hash << 4) + static_cast<unsigned char>(c);
-    const std::uint32_t high = hash & 0xf0000000;
+    const uint32_t high = hash & 0xf0000000;
     hash ^= high >> 24;
     hash &= ~high;
   }
@@ -36,8 +36,8 @@ std::uint32_t elf_hash(const std::string& name) {
 }
 
 // Returns the hash of DT_GNU_HASH.
-std::uint32_t gnu_hash(const std::string& name) {
-  std::uint32_t hash = 5381;
+uint32_t GnuHash(const std::string& name) {
+  uint32_t hash = 5381;
   for (const char c : name) hash = hash * 33 + static_cast<unsigned char>(c);
   return hash;
 }
@@ -45,20 +45,20 @@ std::uint32_t gnu_hash(const std::string& name) {
 // Bytes that grow. Everything is little endian, as this machine is.
 class Bytes {
  public:
-  std::uint64_t size() const { return bytes_.size(); }
-  void align(std::uint64_t unit) { bytes_.resize(round_up(bytes_.size(), unit)); }
+  uint64_t size() const { return bytes_.size(); }
+  void Align(uint64_t unit) { bytes_.resize(RoundUp(bytes_.size(), unit)); }
   template <typename T>
-  void put(const T& value) {
+  void Put(const T& value) {
     bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
-  void put(const std::string& text) { bytes_ += text; }
-  std::uint32_t put_string(const std::string& text) {
-    const auto at = static_cast<std::uint32_t>(bytes_.size());
+  void Put(const std::string& text) { bytes_ += text; }
+  uint32_t PutString(const std::string& text) {
+    const auto at = static_cast<uint32_t>(bytes_.size());
     bytes_.append(text.c_str(), text.size() + 1);
     return at;
   }
   template <typename T>
-  void overwrite(std::uint64_t at, const T& value) {
+  void Overwrite(uint64_t at, const T& value) {
     std::memcpy(bytes_.data() + at, &value, sizeof value);
   }
   const std::string& text() const { return bytes_; }
@@ -71,52 +71,52 @@ class Writer {
  public:
   explicit Writer(const StubLibrary& library) : library_(library), exports_(library.symbols) {
     std::sort(exports_.begin(), exports_.end(), [this](const StubSymbol& a, const StubSymbol& b) {
-      return bucket_of(gnu_hash(a.name)) < bucket_of(gnu_hash(b.name));
+      return BucketOf(GnuHash(a.name)) < BucketOf(GnuHash(b.name));
     });
   }
 
-  std::string write() {
-    strings_.put_string("");
-    name_everything();
-    lay_out();
-    tables();
-    code();
-    data();
-    headers();
+  std::string Write() {
+    strings_.PutString("");
+    NameEverything();
+    LayOut();
+    WriteTables();
+    WriteCode();
+    WriteData();
+    WriteHeaders();
     return file_.text();
   }
 
  private:
   // Symbol 0 is empty, 1 is the core's function, and the exports follow, by bucket.
-  static constexpr std::uint32_t kFirstExport = 2;
-  std::uint64_t symbol_count() const { return exports_.size() + kFirstExport; }
-  std::uint32_t bucket_count() const { return static_cast<std::uint32_t>(exports_.size() / 4 + 1); }
-  std::uint32_t bucket_of(std::uint32_t hash) const { return hash % bucket_count(); }
+  static constexpr uint32_t kFirstExport = 2;
+  uint64_t symbol_count() const { return exports_.size() + kFirstExport; }
+  uint32_t bucket_count() const { return static_cast<uint32_t>(exports_.size() / 4 + 1); }
+  uint32_t BucketOf(uint32_t hash) const { return hash % bucket_count(); }
   // Words of the filter by which most lookups of other libraries' names end: a power of two.
-  std::uint32_t filter_count() const {
-    std::uint32_t count = 1;
-    while (count * std::uint64_t{64} < exports_.size() * kFilterBits) count *= 2;
+  uint32_t filter_count() const {
+    uint32_t count = 1;
+    while (count * uint64_t{64} < exports_.size() * kFilterBits) count *= 2;
     return count;
   }
 
-  void name_everything() {
-    soname_ = strings_.put_string(library_.soname);
-    core_ = strings_.put_string(library_.core);
-    origin_ = strings_.put_string("$ORIGIN");
-    attach_ = strings_.put_string(kAttachSymbol);
+  void NameEverything() {
+    soname_ = strings_.PutString(library_.soname);
+    core_ = strings_.PutString(library_.core);
+    origin_ = strings_.PutString("$ORIGIN");
+    attach_ = strings_.PutString(kAttachSymbol);
     for (const StubSymbol& symbol : exports_) {
-      names_.push_back(strings_.put_string(symbol.name));
+      names_.push_back(strings_.PutString(symbol.name));
       if (symbol.version.empty() || versions_.count(symbol.version) != 0) continue;
-      const auto index = static_cast<std::uint16_t>(versions_.size() + 2);  // 1: the library itself
-      versions_[symbol.version] = {index, strings_.put_string(symbol.version)};
+      const auto index = static_cast<uint16_t>(versions_.size() + 2);  // 1: the library itself
+      versions_[symbol.version] = {index, strings_.PutString(symbol.version)};
     }
   }
 
   // Decides where everything lies. File offsets and addresses are the same numbers.
-  void lay_out() {
-    std::uint64_t at = sizeof(Elf64_Ehdr) + kSegments * sizeof(Elf64_Phdr);
-    const auto place = [&at](std::uint64_t* where, std::uint64_t size, std::uint64_t alignment) {
-      *where = at = round_up(at, alignment);
+  void LayOut() {
+    uint64_t at = sizeof(Elf64_Ehdr) + kSegments * sizeof(Elf64_Phdr);
+    const auto place = [&at](uint64_t* where, uint64_t size, uint64_t alignment) {
+      *where = at = RoundUp(at, alignment);
       at += size;
     };
     place(&symbols_at_, symbol_count() * sizeof(Elf64_Sym), 8);
@@ -134,128 +134,127 @@ class Writer {
     end_ = at;
   }
 
-  void tables() {
-    file_.put(std::string(symbols_at_, '\0'));
-    file_.put(Elf64_Sym{});
-    file_.put(
+  void WriteTables() {
+    file_.Put(std::string(symbols_at_, '\0'));
+    file_.Put(Elf64_Sym{});
+    file_.Put(
         Elf64_Sym{attach_, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), STV_DEFAULT, SHN_UNDEF, 0, 0});
-    for (std::size_t i = 0; i < exports_.size(); ++i) {
+    for (size_t i = 0; i < exports_.size(); ++i) {
       // The section index only has to differ from "undefined": the file has no sections.
-      file_.put(Elf64_Sym{names_[i], ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), STV_DEFAULT, 1, thunk(i),
-                          kThunkSize});
+      file_.Put(Elf64_Sym{names_[i], ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), STV_DEFAULT, 1,
+                          ThunkAt(i), kThunkSize});
     }
-    hash_table();
-    file_.align(8);
-    file_.put(std::uint16_t{0});
-    file_.put(std::uint16_t{1});
+    WriteHashTable();
+    file_.Align(8);
+    file_.Put(uint16_t{0});
+    file_.Put(uint16_t{1});
     for (const StubSymbol& symbol : exports_) {
-      file_.put(symbol.version.empty() ? std::uint16_t{1} : versions_[symbol.version].index);
+      file_.Put(symbol.version.empty() ? uint16_t{1} : versions_[symbol.version].index);
     }
-    file_.align(8);
-    version_definition(1, library_.soname, soname_, VER_FLG_BASE, versions_.empty());
-    std::size_t left = versions_.size();
-    for (std::uint16_t index = 2; left != 0; ++index) {
+    file_.Align(8);
+    WriteVersionDefinition(1, library_.soname, soname_, VER_FLG_BASE, versions_.empty());
+    size_t left = versions_.size();
+    for (uint16_t index = 2; left != 0; ++index) {
       for (const auto& [name, version] : versions_) {
         if (version.index != index) continue;
-        version_definition(index, name, version.string, 0, --left == 0);
+        WriteVersionDefinition(index, name, version.string, 0, --left == 0);
       }
     }
-    file_.align(8);
-    file_.put(Elf64_Rela{attach_slot_, ELF64_R_INFO(1, kAbsoluteAddress), 0});
-    file_.put(strings_.text());
+    file_.Align(8);
+    file_.Put(Elf64_Rela{attach_slot_, ELF64_R_INFO(1, kAbsoluteAddress), 0});
+    file_.Put(strings_.text());
   }
 
-  void hash_table() {
-    std::vector<std::uint64_t> filter(filter_count());
-    std::vector<std::uint32_t> buckets(bucket_count()), hashes;
+  void WriteHashTable() {
+    std::vector<uint64_t> filter(filter_count());
+    std::vector<uint32_t> buckets(bucket_count()), hashes;
     for (const StubSymbol& symbol : exports_) {
-      const std::uint32_t hash = gnu_hash(symbol.name);
-      std::uint64_t& word = filter[hash / 64 % filter.size()];
-      word |= std::uint64_t{1} << hash % 64 | std::uint64_t{1} << (hash >> kFilterShift) % 64;
-      std::uint32_t& bucket = buckets[bucket_of(hash)];
-      if (bucket == 0) bucket = static_cast<std::uint32_t>(hashes.size()) + kFirstExport;
+      const uint32_t hash = GnuHash(symbol.name);
+      uint64_t& word = filter[hash / 64 % filter.size()];
+      word |= uint64_t{1} << hash % 64 | uint64_t{1} << (hash >> kFilterShift) % 64;
+      uint32_t& bucket = buckets[BucketOf(hash)];
+      if (bucket == 0) bucket = static_cast<uint32_t>(hashes.size()) + kFirstExport;
       hashes.push_back(hash);
     }
-    file_.align(8);
-    file_.put(bucket_count());
-    file_.put(kFirstExport);
-    file_.put(filter_count());
-    file_.put(kFilterShift);
-    for (const std::uint64_t word : filter) file_.put(word);
-    for (const std::uint32_t bucket : buckets) file_.put(bucket);
-    for (std::size_t i = 0; i < hashes.size(); ++i) {
-      const bool is_last =
-          i + 1 == hashes.size() || bucket_of(hashes[i]) != bucket_of(hashes[i + 1]);
-      file_.put((hashes[i] & ~std::uint32_t{1}) | std::uint32_t{is_last});
+    file_.Align(8);
+    file_.Put(bucket_count());
+    file_.Put(kFirstExport);
+    file_.Put(filter_count());
+    file_.Put(kFilterShift);
+    for (const uint64_t word : filter) file_.Put(word);
+    for (const uint32_t bucket : buckets) file_.Put(bucket);
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      const bool is_last = i + 1 == hashes.size() || BucketOf(hashes[i]) != BucketOf(hashes[i + 1]);
+      file_.Put((hashes[i] & ~uint32_t{1}) | uint32_t{is_last});
     }
   }
 
-  void version_definition(std::uint16_t index, const std::string& name, std::uint32_t string,
-                          std::uint16_t flags, bool last) {
-    constexpr std::uint32_t kSize = sizeof(Elf64_Verdef) + sizeof(Elf64_Verdaux);
-    file_.put(Elf64_Verdef{VER_DEF_CURRENT, flags, index, 1, elf_hash(name), sizeof(Elf64_Verdef),
+  void WriteVersionDefinition(uint16_t index, const std::string& name, uint32_t string,
+                              uint16_t flags, bool last) {
+    constexpr uint32_t kSize = sizeof(Elf64_Verdef) + sizeof(Elf64_Verdaux);
+    file_.Put(Elf64_Verdef{VER_DEF_CURRENT, flags, index, 1, ElfHash(name), sizeof(Elf64_Verdef),
                            last ? 0 : kSize});
-    file_.put(Elf64_Verdaux{string, 0});
+    file_.Put(Elf64_Verdaux{string, 0});
   }
 
-  std::uint64_t thunk(std::size_t symbol) const { return code_at_ + (symbol + 1) * kThunkSize; }
-  std::uint64_t entry(std::size_t symbol) const {
+  uint64_t ThunkAt(size_t symbol) const { return code_at_ + (symbol + 1) * kThunkSize; }
+  uint64_t EntryAt(size_t symbol) const {
     return table_at_ + sizeof(StubTable) + symbol * sizeof(StubEntry);
   }
 
 #if defined(__x86_64__)
-  void attach_code() {
-    relative("\x48\x8d\x3d", table_at_);  // lea rdi, [table]
-    relative("\xff\x25", attach_slot_);   // jmp [attach]
+  void WriteAttachCode() {
+    Relative("\x48\x8d\x3d", table_at_);  // lea rdi, [table]
+    Relative("\xff\x25", attach_slot_);   // jmp [attach]
   }
-  void thunk_code(std::uint64_t entry) {
-    relative("\x4c\x8d\x1d", entry);         // lea r11, [entry]
-    file_.put(std::string("\x41\xff\x23"));  // jmp [r11]
+  void WriteThunkCode(uint64_t entry) {
+    Relative("\x4c\x8d\x1d", entry);         // lea r11, [entry]
+    file_.Put(std::string("\x41\xff\x23"));  // jmp [r11]
   }
 
   // Writes opcodes, then the distance from the instruction's end to `target`.
-  void relative(const std::string& opcode, std::uint64_t target) {
-    file_.put(opcode);
-    file_.put(static_cast<std::int32_t>(static_cast<std::int64_t>(target) -
-                                        static_cast<std::int64_t>(file_.size() + 4)));
+  void Relative(const std::string& opcode, uint64_t target) {
+    file_.Put(opcode);
+    file_.Put(static_cast<int32_t>(static_cast<int64_t>(target) -
+                                   static_cast<int64_t>(file_.size() + 4)));
   }
 #else
   void attach_code() {
-    put_address(0, attach_slot_);          // x0 = attach
-    file_.put(std::uint32_t{0xf8408411});  // ldr x17, [x0], 8: the table follows
+    put_address(0, attach_slot_);     // x0 = attach
+    file_.put(uint32_t{0xf8408411});  // ldr x17, [x0], 8: the table follows
     file_.put(kBranchToX17);
   }
-  void thunk_code(std::uint64_t entry) {
-    put_address(16, entry);                // x16 = entry
-    file_.put(std::uint32_t{0xf9400211});  // ldr x17, [x16]
+  void thunk_code(uint64_t entry) {
+    put_address(16, entry);           // x16 = entry
+    file_.put(uint32_t{0xf9400211});  // ldr x17, [x16]
     file_.put(kBranchToX17);
   }
 
-  static constexpr std::uint32_t kBranchToX17 = 0xd61f0220;
+  static constexpr uint32_t kBranchToX17 = 0xd61f0220;
 
   // Writes instructions that put the address of `target` into a register: adrp, add.
-  void put_address(std::uint32_t to, std::uint64_t target) {
-    constexpr std::uint64_t kUnit = 4096;  // of adrp, whatever the system's pages are
-    const auto pages = static_cast<std::uint32_t>(target / kUnit - file_.size() / kUnit);
+  void put_address(uint32_t to, uint64_t target) {
+    constexpr uint64_t kUnit = 4096;  // of adrp, whatever the system's pages are
+    const auto pages = static_cast<uint32_t>(target / kUnit - file_.size() / kUnit);
     file_.put(0x90000000 | (pages & 3) << 29 | (pages >> 2 & 0x7ffff) << 5 | to);
-    file_.put(0x91000000 | static_cast<std::uint32_t>(target % kUnit) << 10 | to << 5 | to);
+    file_.put(0x91000000 | static_cast<uint32_t>(target % kUnit) << 10 | to << 5 | to);
   }
 #endif
 
-  void code() {
-    file_.align(kThunkSize);
-    attach_code();
-    for (std::size_t i = 0; i < exports_.size(); ++i) {
-      file_.align(kThunkSize);
-      thunk_code(entry(i));
+  void WriteCode() {
+    file_.Align(kThunkSize);
+    WriteAttachCode();
+    for (size_t i = 0; i < exports_.size(); ++i) {
+      file_.Align(kThunkSize);
+      WriteThunkCode(EntryAt(i));
     }
-    file_.align(kThunkSize);
+    file_.Align(kThunkSize);
   }
 
-  void data() {
-    file_.align(kPage);
-    const auto dynamic = [this](std::int64_t tag, std::uint64_t value) {
-      file_.put(Elf64_Dyn{tag, {value}});
+  void WriteData() {
+    file_.Align(kPage);
+    const auto dynamic = [this](int64_t tag, uint64_t value) {
+      file_.Put(Elf64_Dyn{tag, {value}});
     };
     dynamic(DT_NEEDED, core_);
     dynamic(DT_SONAME, soname_);
@@ -273,16 +272,16 @@ class Writer {
     dynamic(DT_RELAENT, sizeof(Elf64_Rela));
     dynamic(DT_INIT, code_at_);
     dynamic(DT_NULL, 0);
-    file_.put(std::string(attach_slot_ - file_.size(), '\0'));
-    file_.put(std::uint64_t{0});
+    file_.Put(std::string(attach_slot_ - file_.size(), '\0'));
+    file_.Put(uint64_t{0});
     // Names are stored as distances from the table, backwards into the strings.
-    const auto distance = [this](std::uint32_t string) { return strings_at_ + string - table_at_; };
-    file_.put(
-        StubTable{exports_.size(), distance(soname_), thunk(0) - table_at_, library_.versions});
-    for (const std::uint32_t name : names_) file_.put(StubEntry{nullptr, distance(name)});
+    const auto distance = [this](uint32_t string) { return strings_at_ + string - table_at_; };
+    file_.Put(
+        StubTable{exports_.size(), distance(soname_), ThunkAt(0) - table_at_, library_.versions});
+    for (const uint32_t name : names_) file_.Put(StubEntry{nullptr, distance(name)});
   }
 
-  void headers() {
+  void WriteHeaders() {
     Elf64_Ehdr header = {};
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -295,9 +294,9 @@ class Writer {
     header.e_ehsize = sizeof header;
     header.e_phentsize = sizeof(Elf64_Phdr);
     header.e_phnum = kSegments;
-    file_.overwrite(0, header);
-    const auto segment = [](std::uint32_t type, std::uint32_t flags, std::uint64_t from,
-                            std::uint64_t to, std::uint64_t alignment) {
+    file_.Overwrite(0, header);
+    const auto segment = [](uint32_t type, uint32_t flags, uint64_t from, uint64_t to,
+                            uint64_t alignment) {
       return Elf64_Phdr{type, flags, from, from, from, to - from, to - from, alignment};
     };
     const Elf64_Phdr segments[kSegments] = {
@@ -306,30 +305,30 @@ class Writer {
         segment(PT_DYNAMIC, PF_R | PF_W, dynamic_at_, dynamic_at_ + 16 * sizeof(Elf64_Dyn), 8),
         segment(PT_GNU_STACK, PF_R | PF_W, 0, 0, 16),
     };
-    file_.overwrite(sizeof header, segments);
+    file_.Overwrite(sizeof header, segments);
   }
 
   static constexpr int kSegments = 4;
-  static constexpr std::uint32_t kFilterBits = 12;   // for each export
-  static constexpr std::uint32_t kFilterShift = 26;  // of the hash, for its second bit
+  static constexpr uint32_t kFilterBits = 12;   // for each export
+  static constexpr uint32_t kFilterShift = 26;  // of the hash, for its second bit
   struct Version {
-    std::uint16_t index;
-    std::uint32_t string;
+    uint16_t index;
+    uint32_t string;
   };
 
   const StubLibrary& library_;
   std::vector<StubSymbol> exports_;
   Bytes file_, strings_;
-  std::vector<std::uint32_t> names_;
+  std::vector<uint32_t> names_;
   std::map<std::string, Version> versions_;
-  std::uint32_t soname_ = 0, core_ = 0, origin_ = 0, attach_ = 0;
-  std::uint64_t symbols_at_ = 0, hash_at_ = 0, versym_at_ = 0, verdef_at_ = 0, relocation_at_ = 0,
-                strings_at_ = 0, code_at_ = 0, read_only_end_ = 0, data_at_ = 0, dynamic_at_ = 0,
-                attach_slot_ = 0, table_at_ = 0, end_ = 0;
+  uint32_t soname_ = 0, core_ = 0, origin_ = 0, attach_ = 0;
+  uint64_t symbols_at_ = 0, hash_at_ = 0, versym_at_ = 0, verdef_at_ = 0, relocation_at_ = 0,
+           strings_at_ = 0, code_at_ = 0, read_only_end_ = 0, data_at_ = 0, dynamic_at_ = 0,
+           attach_slot_ = 0, table_at_ = 0, end_ = 0;
 };
 
 }  // namespace
 
-std::string WriteStub(const StubLibrary& library) { return Writer(library).write(); }
+std::string WriteStub(const StubLibrary& library) { return Writer(library).Write(); }
 
 }  // namespace memreplay::card

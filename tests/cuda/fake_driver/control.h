@@ -8,35 +8,35 @@
 extern "C" {
 
 // Makes a fresh GPU of `total` bytes; everything made before is forgotten.
-void fake_driver_reset(std::uint64_t total);
+void fake_driver_reset(uint64_t total);
 // Sets how many GPUs there are (1 after a reset; they share one memory).
 void fake_driver_set_gpus(int count);
 // Lets the `nth` call from now (1: the next) of this entry point ("cuMemMap") answer with `code`
 // and do nothing. Replaces an earlier setting for the entry point; 0 means none.
-void fake_driver_fail(const char* entry_point, std::uint64_t nth, int code);
+void fake_driver_fail(const char* entry_point, uint64_t nth, int code);
 // Returns the number of calls of this entry point since the reset.
-std::uint64_t fake_driver_calls(const char* entry_point);
+uint64_t fake_driver_calls(const char* entry_point);
 // Lets `watch` know of each call from now on, until a reset.
 void fake_driver_watch(void (*watch)(const char* entry_point));
 // Takes memory as another process would (releases it if negative).
-void fake_driver_external(std::int64_t delta);
+void fake_driver_external(int64_t delta);
 // Makes a broken driver: the next cuMemMap that finds a page mapped before maps that one instead of
 // its own.
 void fake_driver_alias_next_map();
 
 struct FakeDriverHeld {
-  std::uint64_t segments;  // cuMemAlloc
-  std::uint64_t pages;     // created and not released, or released and still mapped
-  std::uint64_t mappings;
-  std::uint64_t ranges;  // reserved
-  std::uint64_t pool_allocations;
-  std::uint64_t pool_bytes;  // reserved by the pool
-  std::uint64_t streams;
-  std::uint64_t events;
-  std::uint64_t modules;
-  std::uint64_t host_allocations;
-  std::uint64_t contexts;  // retained
-  std::uint64_t free_bytes;
+  uint64_t segments;  // cuMemAlloc
+  uint64_t pages;     // created and not released, or released and still mapped
+  uint64_t mappings;
+  uint64_t ranges;  // reserved
+  uint64_t pool_allocations;
+  uint64_t pool_bytes;  // reserved by the pool
+  uint64_t streams;
+  uint64_t events;
+  uint64_t modules;
+  uint64_t host_allocations;
+  uint64_t contexts;  // retained
+  uint64_t free_bytes;
 };
 // Counts what has not been released.
 void fake_driver_held(FakeDriverHeld* held);

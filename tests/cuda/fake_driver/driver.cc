@@ -21,52 +21,51 @@
 namespace memreplay::fake {
 namespace {
 
-constexpr std::uint64_t kPoolStep = std::uint64_t{32} << 20;
-constexpr std::uint64_t kPoolAlignment = 512;
-constexpr std::uint32_t kFatBinary = 0xba55ed50;  // how an image of nvcc begins
+constexpr uint64_t kPoolStep = uint64_t{32} << 20;
+constexpr uint64_t kPoolAlignment = 512;
+constexpr uint32_t kFatBinary = 0xba55ed50;  // how an image of nvcc begins
 constexpr char kCardName[] = "Fictional GPU";
 
 struct Page {
-  std::uint64_t size = 0;
+  uint64_t size = 0;
   std::shared_ptr<Content> content;
   bool has_handle = true;
-  std::uint64_t mappings = 0;
+  uint64_t mappings = 0;
 };
 
 struct Pool {
   cuuint64_t threshold = 0;
-  std::vector<std::uint64_t> chunks;             // page handles of kPoolStep each
-  std::map<std::uint64_t, std::uint64_t> sizes;  // by address, in whole alignments
+  std::vector<uint64_t> chunks;        // page handles of kPoolStep each
+  std::map<uint64_t, uint64_t> sizes;  // by address, in whole alignments
   cuuint64_t used = 0, used_high = 0, reserved_high = 0;
   cuuint64_t reserved() const { return chunks.size() * kPoolStep; }
 };
 
 struct Failure {
-  std::uint64_t left = 0;
+  uint64_t left = 0;
   CUresult code = CUDA_SUCCESS;
 };
 
 struct Gpu {
-  explicit Gpu(std::uint64_t total)
-      : memory(total, card::kSimulatedRegions, AddressOrder::kUpwards) {}
+  explicit Gpu(uint64_t total) : memory(total, card::kSimulatedRegions, AddressOrder::kUpwards) {}
   int count = 1;
   card::Memory memory;
   VirtualMemory space;
-  std::map<std::uint64_t, std::uint64_t> segments;  // cuMemAlloc: address -> size
-  std::map<std::uint64_t, std::uint64_t> ranges;    // reserved: address -> size
-  std::map<std::uint64_t, Page> pages;              // by handle
+  std::map<uint64_t, uint64_t> segments;  // cuMemAlloc: address -> size
+  std::map<uint64_t, uint64_t> ranges;    // reserved: address -> size
+  std::map<uint64_t, Page> pages;         // by handle
   Pool pool;
   std::set<void*> streams, events, modules, host;
-  std::uint64_t contexts = 0;
-  std::uint64_t last_mapped = 0;
+  uint64_t contexts = 0;
+  uint64_t last_mapped = 0;
   bool alias_next = false;
   CUresult broken = CUDA_SUCCESS;  // once a kernel faulted, everything answers this
   std::map<std::string, Failure> failures;
-  std::map<std::string, std::uint64_t> calls;
+  std::map<std::string, uint64_t> calls;
   void (*watch)(const char* entry_point) = nullptr;
 };
 
-constexpr std::uint64_t kDefaultTotal = std::uint64_t{16} << 30;
+constexpr uint64_t kDefaultTotal = uint64_t{16} << 30;
 std::unique_ptr<Gpu>& Instance() {
   static auto* const instance = new std::unique_ptr<Gpu>(new Gpu(kDefaultTotal));
   return *instance;
@@ -98,14 +97,14 @@ CUresult DropHandle(std::set<void*>* handles, void* handle) {
 }
 
 // Releases a page's memory once it has neither handle nor mapping.
-void DropIfUnused(std::uint64_t handle) {
+void DropIfUnused(uint64_t handle) {
   const auto page = gpu().pages.find(handle);
   if (page->second.has_handle || page->second.mappings != 0) return;
-  gpu().memory.release_page(handle);
+  gpu().memory.ReleasePage(handle);
   gpu().pages.erase(page);
 }
 
-bool IsReserved(std::uint64_t address, std::uint64_t size) {
+bool IsReserved(uint64_t address, uint64_t size) {
   auto range = gpu().ranges.upper_bound(address);
   if (range == gpu().ranges.begin()) return false;
   --range;
@@ -128,18 +127,18 @@ extern "C" {
 
 // --- What tests say ---
 
-void fake_driver_reset(std::uint64_t total) { Instance() = std::make_unique<Gpu>(total); }
+void fake_driver_reset(uint64_t total) { Instance() = std::make_unique<Gpu>(total); }
 void fake_driver_set_gpus(int count) { gpu().count = count; }
-void fake_driver_fail(const char* entry_point, std::uint64_t nth, int code) {
+void fake_driver_fail(const char* entry_point, uint64_t nth, int code) {
   if (nth == 0) {
     gpu().failures.erase(entry_point);
   } else {
     gpu().failures[entry_point] = Failure{nth, static_cast<CUresult>(code)};
   }
 }
-std::uint64_t fake_driver_calls(const char* entry_point) { return gpu().calls[entry_point]; }
+uint64_t fake_driver_calls(const char* entry_point) { return gpu().calls[entry_point]; }
 void fake_driver_watch(void (*watch)(const char* entry_point)) { gpu().watch = watch; }
-void fake_driver_external(std::int64_t delta) { gpu().memory.external(delta); }
+void fake_driver_external(int64_t delta) { gpu().memory.TakeExternal(delta); }
 void fake_driver_alias_next_map() { gpu().alias_next = true; }
 void fake_driver_held(FakeDriverHeld* held) {
   const Gpu& g = gpu();
@@ -191,7 +190,7 @@ CUresult cuDeviceGet(CUdevice* device, int ordinal) {
 }
 CUresult cuDeviceGetName(char* name, int length, CUdevice) {
   ENTER("cuDeviceGetName");
-  std::strncpy(name, kCardName, static_cast<std::size_t>(length));
+  std::strncpy(name, kCardName, static_cast<size_t>(length));
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice) {
@@ -243,7 +242,7 @@ CUresult cuMemGetInfo(size_t* free_bytes, size_t* total) {
 CUresult cuMemAlloc(CUdeviceptr* address, size_t size) {
   ENTER("cuMemAlloc");
   if (size == 0) return CUDA_ERROR_INVALID_VALUE;
-  *address = gpu().memory.allocate(size);
+  *address = gpu().memory.Allocate(size);
   if (*address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   gpu().segments[*address] = size;
   gpu().space.Map(*address, Mapping{size, 0, std::make_shared<Content>(), true});
@@ -254,7 +253,7 @@ CUresult cuMemFree(CUdeviceptr address) {
   const auto segment = gpu().segments.find(address);
   if (segment == gpu().segments.end()) return CUDA_ERROR_INVALID_VALUE;
   gpu().space.Unmap(address, segment->second);
-  gpu().memory.free(address);
+  gpu().memory.Free(address);
   gpu().segments.erase(segment);
   return CUDA_SUCCESS;
 }
@@ -269,7 +268,7 @@ CUresult cuMemAddressReserve(CUdeviceptr* address, size_t size, size_t, CUdevice
                              unsigned long long) {
   ENTER("cuMemAddressReserve");
   if (size == 0 || size % memreplay::kDriverUnit != 0) return CUDA_ERROR_INVALID_VALUE;
-  *address = gpu().memory.reserve(size);
+  *address = gpu().memory.Reserve(size);
   if (*address == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   gpu().ranges[*address] = size;
   return CUDA_SUCCESS;
@@ -280,7 +279,7 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
   if (range == gpu().ranges.end() || range->second != size || gpu().space.HasAny(address, size)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  gpu().memory.unreserve(address);
+  gpu().memory.Unreserve(address);
   gpu().ranges.erase(range);
   return CUDA_SUCCESS;
 }
@@ -288,7 +287,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle* handle, size_t size, const CU
                      unsigned long long) {
   ENTER("cuMemCreate");
   if (size == 0 || size % memreplay::kDriverUnit != 0) return CUDA_ERROR_INVALID_VALUE;
-  *handle = gpu().memory.create_page(size);
+  *handle = gpu().memory.CreatePage(size);
   if (*handle == 0) return CUDA_ERROR_OUT_OF_MEMORY;
   gpu().pages[*handle] = Page{.size = size, .content = std::make_shared<Content>()};
   return CUDA_SUCCESS;
@@ -409,7 +408,7 @@ CUresult cuMemPoolTrimTo(CUmemoryPool, size_t keep) {
   Pool& pool = gpu().pool;
   while (!pool.chunks.empty() && pool.reserved() - kPoolStep >= pool.used &&
          pool.reserved() > keep) {
-    gpu().memory.release_page(pool.chunks.back());
+    gpu().memory.ReleasePage(pool.chunks.back());
     pool.chunks.pop_back();
   }
   return CUDA_SUCCESS;
@@ -418,21 +417,21 @@ CUresult cuMemAllocAsync(CUdeviceptr* address, size_t size, CUstream stream) {
   ENTER("cuMemAllocAsync");
   if (gpu().streams.count(stream) == 0) return CUDA_ERROR_INVALID_HANDLE;
   Pool& pool = gpu().pool;
-  const std::uint64_t taken = (size + kPoolAlignment - 1) / kPoolAlignment * kPoolAlignment;
+  const uint64_t taken = (size + kPoolAlignment - 1) / kPoolAlignment * kPoolAlignment;
   if (taken > gpu().memory.total()) return CUDA_ERROR_OUT_OF_MEMORY;
-  const std::size_t before = pool.chunks.size();
+  const size_t before = pool.chunks.size();
   while (pool.reserved() < pool.used + taken) {
-    const std::uint64_t chunk = gpu().memory.create_page(kPoolStep);
+    const uint64_t chunk = gpu().memory.CreatePage(kPoolStep);
     if (chunk == 0) {
       while (pool.chunks.size() > before) {
-        gpu().memory.release_page(pool.chunks.back());
+        gpu().memory.ReleasePage(pool.chunks.back());
         pool.chunks.pop_back();
       }
       return CUDA_ERROR_OUT_OF_MEMORY;
     }
     pool.chunks.push_back(chunk);
   }
-  *address = gpu().memory.reserve(taken);
+  *address = gpu().memory.Reserve(taken);
   gpu().space.Map(*address, Mapping{taken, 0, std::make_shared<Content>(), true});
   pool.sizes[*address] = taken;
   pool.used += taken;
@@ -447,7 +446,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
   const auto size = pool.sizes.find(address);
   if (size == pool.sizes.end()) return CUDA_ERROR_INVALID_VALUE;
   gpu().space.Unmap(address, size->second);
-  gpu().memory.unreserve(address);
+  gpu().memory.Unreserve(address);
   pool.used -= size->second;
   pool.sizes.erase(size);
   return CUDA_SUCCESS;
@@ -455,7 +454,7 @@ CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
 
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   ENTER("cuModuleLoadData");
-  std::uint32_t magic = 0;
+  uint32_t magic = 0;
   std::memcpy(&magic, image, sizeof magic);
   if (magic != kFatBinary) return CUDA_ERROR_INVALID_IMAGE;
   *module = static_cast<CUmodule>(NewHandle(&gpu().modules));
@@ -479,15 +478,15 @@ CUresult cuLaunchKernel(CUfunction function, unsigned, unsigned, unsigned, unsig
                         unsigned, unsigned, CUstream stream, void** arguments, void**) {
   ENTER("cuLaunchKernel");
   if (gpu().streams.count(stream) == 0) return CUDA_ERROR_INVALID_HANDLE;
-  const auto argument = [&](int i) { return *static_cast<std::uint64_t*>(arguments[i]); };
-  const std::uint64_t address = argument(0);
-  const std::uint64_t size = argument(1);
-  const std::uint64_t seed = argument(2);
+  const auto argument = [&](int i) { return *static_cast<uint64_t*>(arguments[i]); };
+  const uint64_t address = argument(0);
+  const uint64_t size = argument(1);
+  const uint64_t seed = argument(2);
   // As on a GPU, the launch succeeds and a fault shows when the launch is waited for.
   if (reinterpret_cast<const char*>(function) == memreplay::kFillKernel) {
     if (!gpu().space.Fill(address, size, seed)) Fault();
   } else {
-    auto* const first_bad = reinterpret_cast<std::uint64_t*>(argument(3));
+    auto* const first_bad = reinterpret_cast<uint64_t*>(argument(3));
     if (!gpu().space.Check(address, size, seed, first_bad)) Fault();
   }
   return CUDA_SUCCESS;
@@ -510,8 +509,8 @@ CUresult cuMemFreeHost(void* memory) {
 }
 CUresult cuMemcpyDtoH(void* to, CUdeviceptr from, size_t size) {
   ENTER("cuMemcpyDtoH");
-  return gpu().space.Read(from, size, static_cast<std::uint8_t*>(to)) ? CUDA_SUCCESS
-                                                                      : CUDA_ERROR_INVALID_VALUE;
+  return gpu().space.Read(from, size, static_cast<uint8_t*>(to)) ? CUDA_SUCCESS
+                                                                 : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // extern "C"

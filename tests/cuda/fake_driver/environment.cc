@@ -45,7 +45,7 @@ class Environment {
     fake_driver_held(&held);
     std::FILE* file = OpenLeft();
     if (file == nullptr) return;
-    const auto tell = [file](const char* what, std::uint64_t count) {
+    const auto tell = [file](const char* what, uint64_t count) {
       if (count != 0) std::fprintf(file, "%s=%llu ", what, static_cast<unsigned long long>(count));
     };
     tell("segments", held.segments);

@@ -7,8 +7,7 @@
 
 namespace memreplay::fake {
 
-void Content::Fill(std::uint64_t begin, std::uint64_t end, std::uint64_t seed,
-                   std::uint64_t origin) {
+void Content::Fill(uint64_t begin, uint64_t end, uint64_t seed, uint64_t origin) {
   auto at = stretches_.lower_bound(begin);
   if (at != stretches_.begin()) {
     const auto before = std::prev(at);
@@ -26,9 +25,9 @@ void Content::Fill(std::uint64_t begin, std::uint64_t end, std::uint64_t seed,
   stretches_[begin] = Stretch{end, seed, origin};
 }
 
-std::optional<std::uint64_t> Content::FirstOther(std::uint64_t begin, std::uint64_t end,
-                                                 std::uint64_t seed, std::uint64_t origin) const {
-  std::uint64_t good = begin;
+std::optional<uint64_t> Content::FirstOther(uint64_t begin, uint64_t end, uint64_t seed,
+                                            uint64_t origin) const {
+  uint64_t good = begin;
   auto at = stretches_.upper_bound(begin);
   if (at != stretches_.begin()) --at;
   for (; good < end && at != stretches_.end(); ++at) {
@@ -40,32 +39,31 @@ std::optional<std::uint64_t> Content::FirstOther(std::uint64_t begin, std::uint6
   return good;
 }
 
-std::uint8_t Content::At(std::uint64_t offset) const {
+uint8_t Content::At(uint64_t offset) const {
   auto at = stretches_.upper_bound(offset);
   if (at == stretches_.begin()) return 0;
   --at;
   if (at->second.end <= offset) return 0;
-  const std::uint64_t address = at->second.origin + offset;
-  return static_cast<std::uint8_t>(PatternWord(at->second.seed, address / 8 * 8) >>
-                                   (8 * (address % 8)));
+  const uint64_t address = at->second.origin + offset;
+  return static_cast<uint8_t>(PatternWord(at->second.seed, address / 8 * 8) >> (8 * (address % 8)));
 }
 
-bool VirtualMemory::Map(std::uint64_t address, const Mapping& mapping) {
+bool VirtualMemory::Map(uint64_t address, const Mapping& mapping) {
   if (HasAny(address, mapping.size)) return false;
   mappings_[address] = mapping;
   return true;
 }
 
-bool VirtualMemory::HasAny(std::uint64_t address, std::uint64_t size) const {
+bool VirtualMemory::HasAny(uint64_t address, uint64_t size) const {
   auto at = mappings_.lower_bound(address);
   if (at != mappings_.end() && at->first < address + size) return true;
   return at != mappings_.begin() && std::prev(at)->first + std::prev(at)->second.size > address;
 }
 
-bool VirtualMemory::SetAccessible(std::uint64_t address, std::uint64_t size) {
-  const std::uint64_t end = address + size;
+bool VirtualMemory::SetAccessible(uint64_t address, uint64_t size) {
+  const uint64_t end = address + size;
   auto at = mappings_.find(address);
-  for (std::uint64_t next = address; next < end; ++at) {
+  for (uint64_t next = address; next < end; ++at) {
     if (at == mappings_.end() || at->first != next) return false;
     next += at->second.size;
     if (next > end) return false;
@@ -74,7 +72,7 @@ bool VirtualMemory::SetAccessible(std::uint64_t address, std::uint64_t size) {
   return true;
 }
 
-std::optional<Mapping> VirtualMemory::Unmap(std::uint64_t address, std::uint64_t size) {
+std::optional<Mapping> VirtualMemory::Unmap(uint64_t address, uint64_t size) {
   const auto at = mappings_.find(address);
   if (at == mappings_.end() || at->second.size != size) return std::nullopt;
   Mapping mapping = at->second;
@@ -83,56 +81,53 @@ std::optional<Mapping> VirtualMemory::Unmap(std::uint64_t address, std::uint64_t
 }
 
 template <typename Visit>
-bool VirtualMemory::ForEach(std::uint64_t address, std::uint64_t size, Visit visit) const {
+bool VirtualMemory::ForEach(uint64_t address, uint64_t size, Visit visit) const {
   if (size == 0) return true;
-  const std::uint64_t end = address + size;
+  const uint64_t end = address + size;
   auto at = mappings_.upper_bound(address);
   if (at == mappings_.begin()) return false;
   --at;
-  for (std::uint64_t next = address; next < end; ++at) {
+  for (uint64_t next = address; next < end; ++at) {
     if (at == mappings_.end() || at->first > next || at->first + at->second.size <= next ||
         !at->second.is_accessible) {
       return false;
     }
-    const std::uint64_t stop = std::min(end, at->first + at->second.size);
+    const uint64_t stop = std::min(end, at->first + at->second.size);
     if (!visit(at->second, next - at->first, stop - at->first, at->first)) return true;
     next = stop;
   }
   return true;
 }
 
-bool VirtualMemory::Fill(std::uint64_t address, std::uint64_t size, std::uint64_t seed) {
-  return ForEach(
-      address, size,
-      [&](const Mapping& mapping, std::uint64_t begin, std::uint64_t end, std::uint64_t origin) {
-        mapping.content->Fill(begin, end, seed, origin);
-        return true;
-      });
+bool VirtualMemory::Fill(uint64_t address, uint64_t size, uint64_t seed) {
+  return ForEach(address, size,
+                 [&](const Mapping& mapping, uint64_t begin, uint64_t end, uint64_t origin) {
+                   mapping.content->Fill(begin, end, seed, origin);
+                   return true;
+                 });
 }
 
-bool VirtualMemory::Check(std::uint64_t address, std::uint64_t size, std::uint64_t seed,
-                          std::uint64_t* first_bad) const {
-  return ForEach(
-      address, size,
-      [&](const Mapping& mapping, std::uint64_t begin, std::uint64_t end, std::uint64_t origin) {
-        const auto other = mapping.content->FirstOther(begin, end, seed, origin);
-        if (!other.has_value()) return true;
-        *first_bad = std::min(*first_bad, origin + *other - address);
-        return false;
-      });
+bool VirtualMemory::Check(uint64_t address, uint64_t size, uint64_t seed,
+                          uint64_t* first_bad) const {
+  return ForEach(address, size,
+                 [&](const Mapping& mapping, uint64_t begin, uint64_t end, uint64_t origin) {
+                   const auto other = mapping.content->FirstOther(begin, end, seed, origin);
+                   if (!other.has_value()) return true;
+                   *first_bad = std::min(*first_bad, origin + *other - address);
+                   return false;
+                 });
 }
 
-bool VirtualMemory::Read(std::uint64_t address, std::uint64_t size, std::uint8_t* to) const {
-  return ForEach(
-      address, size,
-      [&](const Mapping& mapping, std::uint64_t begin, std::uint64_t end, std::uint64_t) {
-        for (std::uint64_t at = begin; at < end; ++at) *to++ = mapping.content->At(at);
-        return true;
-      });
+bool VirtualMemory::Read(uint64_t address, uint64_t size, uint8_t* to) const {
+  return ForEach(address, size,
+                 [&](const Mapping& mapping, uint64_t begin, uint64_t end, uint64_t) {
+                   for (uint64_t at = begin; at < end; ++at) *to++ = mapping.content->At(at);
+                   return true;
+                 });
 }
 
-std::uint64_t VirtualMemory::pages_mapped() const {
-  return static_cast<std::uint64_t>(
+uint64_t VirtualMemory::pages_mapped() const {
+  return static_cast<uint64_t>(
       std::count_if(mappings_.begin(), mappings_.end(),
                     [](const auto& mapping) { return mapping.second.page != 0; }));
 }

@@ -17,24 +17,24 @@ class Content {
  public:
   // Records that bytes [begin, end) now hold the pattern of `seed`, as if byte 0 were at address
   // `origin`.
-  void Fill(std::uint64_t begin, std::uint64_t end, std::uint64_t seed, std::uint64_t origin);
+  void Fill(uint64_t begin, uint64_t end, uint64_t seed, uint64_t origin);
   // Returns the first of [begin, end) that does not hold it.
-  std::optional<std::uint64_t> FirstOther(std::uint64_t begin, std::uint64_t end,
-                                          std::uint64_t seed, std::uint64_t origin) const;
-  std::uint8_t At(std::uint64_t offset) const;
+  std::optional<uint64_t> FirstOther(uint64_t begin, uint64_t end, uint64_t seed,
+                                     uint64_t origin) const;
+  uint8_t At(uint64_t offset) const;
 
  private:
   struct Stretch {
-    std::uint64_t end;
-    std::uint64_t seed;
-    std::uint64_t origin;
+    uint64_t end;
+    uint64_t seed;
+    uint64_t origin;
   };
-  std::map<std::uint64_t, Stretch> stretches_;  // by beginning, apart
+  std::map<uint64_t, Stretch> stretches_;  // by beginning, apart
 };
 
 struct Mapping {
-  std::uint64_t size;
-  std::uint64_t page;  // its handle; 0: not of cuMemMap
+  uint64_t size;
+  uint64_t page;  // its handle; 0: not of cuMemMap
   std::shared_ptr<Content> content;
   bool is_accessible;
 };
@@ -42,27 +42,26 @@ struct Mapping {
 // All answers are false, or absent, if a GPU would fault or refuse.
 class VirtualMemory {
  public:
-  bool Map(std::uint64_t address, const Mapping& mapping);  // false: something is there
-  bool SetAccessible(std::uint64_t address, std::uint64_t size);
+  bool Map(uint64_t address, const Mapping& mapping);  // false: something is there
+  bool SetAccessible(uint64_t address, uint64_t size);
   // Takes out the mapping that is [address, address + size), and returns it.
-  std::optional<Mapping> Unmap(std::uint64_t address, std::uint64_t size);
-  bool HasAny(std::uint64_t address, std::uint64_t size) const;
+  std::optional<Mapping> Unmap(uint64_t address, uint64_t size);
+  bool HasAny(uint64_t address, uint64_t size) const;
 
-  bool Fill(std::uint64_t address, std::uint64_t size, std::uint64_t seed);
+  bool Fill(uint64_t address, uint64_t size, uint64_t seed);
   // Sets *first_bad to the offset of the first byte that is not as filled, or leaves it.
-  bool Check(std::uint64_t address, std::uint64_t size, std::uint64_t seed,
-             std::uint64_t* first_bad) const;
-  bool Read(std::uint64_t address, std::uint64_t size, std::uint8_t* to) const;
+  bool Check(uint64_t address, uint64_t size, uint64_t seed, uint64_t* first_bad) const;
+  bool Read(uint64_t address, uint64_t size, uint8_t* to) const;
 
-  std::uint64_t pages_mapped() const;
+  uint64_t pages_mapped() const;
 
  private:
   // Calls visit(mapping, begin, end, address of its byte 0) for each stretch of
   // [address, address + size); false where one is not mapped or not accessible.
   template <typename Visit>
-  bool ForEach(std::uint64_t address, std::uint64_t size, Visit visit) const;
+  bool ForEach(uint64_t address, uint64_t size, Visit visit) const;
 
-  std::map<std::uint64_t, Mapping> mappings_;
+  std::map<uint64_t, Mapping> mappings_;
 };
 
 }  // namespace memreplay::fake

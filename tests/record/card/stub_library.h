@@ -1,5 +1,6 @@
 // Writes and loads a stub library in a test.
-#pragma once
+#ifndef MEMREPLAY_TESTS_RECORD_CARD_STUB_LIBRARY_H_
+#define MEMREPLAY_TESTS_RECORD_CARD_STUB_LIBRARY_H_
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -35,3 +36,5 @@ inline void* LoadStub(const StubLibrary& library) {
 }
 
 }  // namespace memreplay::card
+
+#endif  // MEMREPLAY_TESTS_RECORD_CARD_STUB_LIBRARY_H_

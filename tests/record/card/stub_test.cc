@@ -39,10 +39,10 @@ TEST(Stub, UnknownFunctionsAreNotedAndQueriesFail) {
   void* core = LoadCore();
   void* stub = LoadStub(Runtime());
   auto* computes = reinterpret_cast<int (*)(int, int)>(dlsym(stub, "cudaNoSuchThing"));
-  auto* asks = reinterpret_cast<int (*)(std::size_t*)>(dlsym(stub, "cudaGetNoSuchThing"));
+  auto* asks = reinterpret_cast<int (*)(size_t*)>(dlsym(stub, "cudaGetNoSuchThing"));
   ASSERT_TRUE(computes != nullptr && asks != nullptr);
   EXPECT_EQ(computes(1, 2), 0);
-  std::size_t size = 7;
+  size_t size = 7;
   EXPECT_EQ(asks(&size), 801) << "not supported";
   EXPECT_EQ(size, 7U);
   auto* summary = reinterpret_cast<const char* (*)()>(dlsym(core, "memreplay_card_summary"));
@@ -112,8 +112,8 @@ TEST(ElfReader, DamagedFilesAreRefusedOrReadAndNeverCrash) {
   EXPECT_FALSE(read(""));
   EXPECT_FALSE(
       read("no ELF file at all, but long enough to have a header of sixty-four bytes...."));
-  for (std::size_t size = 0; size < whole.size(); size += 7) read(whole.substr(0, size));
-  for (std::size_t at = 0; at < whole.size(); ++at) {
+  for (size_t size = 0; size < whole.size(); size += 7) read(whole.substr(0, size));
+  for (size_t at = 0; at < whole.size(); ++at) {
     std::string bytes = whole;
     bytes[at] = static_cast<char>(0xff);
     read(bytes);

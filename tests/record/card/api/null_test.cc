@@ -19,28 +19,28 @@ class NullTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     setenv("MEMREPLAY_CARD", "rtx-4090", 1);
-    device();
+    TheDevice();
   }
 };
 
-constexpr std::size_t kMaxArguments = 24;
+constexpr size_t kMaxArguments = 24;
 
-template <std::size_t... I>
-void Call(void* function, const std::array<std::uint64_t, kMaxArguments>& arguments,
+template <size_t... I>
+void Call(void* function, const std::array<uint64_t, kMaxArguments>& arguments,
           std::index_sequence<I...> /*indices*/) {
-  using Function = std::uint64_t(decltype(static_cast<std::uint64_t>(arguments[I]))...);
+  using Function = uint64_t(decltype(static_cast<uint64_t>(arguments[I]))...);
   reinterpret_cast<Function*>(function)(arguments[I]...);
 }
 
 // Returns the signal that ends a process that calls this entry point with null pointers and
 // `number` in place of everything else; 0: none does.
-int SignalOf(const Entry& entry, std::uint64_t number) {
+int SignalOf(const Entry& entry, uint64_t number) {
   const pid_t pid = fork();
   if (pid == 0) {
     signal(SIGSEGV, SIG_DFL);
     alarm(20);
-    std::array<std::uint64_t, kMaxArguments> arguments{};
-    for (std::size_t i = 0; i < kMaxArguments; ++i) {
+    std::array<uint64_t, kMaxArguments> arguments{};
+    for (size_t i = 0; i < kMaxArguments; ++i) {
       arguments[i] = (entry.pointers >> i & 1) != 0 ? 0 : number;
     }
     Call(entry.function, arguments, std::make_index_sequence<kMaxArguments>());
@@ -56,7 +56,7 @@ TEST_F(NullTest, EveryEntryPointSurvivesNullPointers) {
   ForEachEntry([&](const Entry& entry) {
     if (entry.pointers == 0) return;
     ++tried;
-    for (const std::uint64_t number : {0, 1, 100}) {
+    for (const uint64_t number : {0, 1, 100}) {
       EXPECT_EQ(SignalOf(entry, number), 0) << entry.name << " with " << number;
     }
   });
@@ -72,7 +72,7 @@ int Answer(const char* name, A... arguments) {
 
 TEST_F(NullTest, EachLibraryHasItsOwnError) {
   void* const null = nullptr;
-  const std::size_t size = 100;
+  const size_t size = 100;
   EXPECT_EQ(Answer("cudaMalloc", null, size), 1);
   EXPECT_EQ(Answer("cudaGetLastError"), 1);
   EXPECT_EQ(Answer("cudaGetLastError"), 0);
@@ -115,7 +115,7 @@ TEST_F(NullTest, OptionalPointersMayBeNull) {
 TEST_F(NullTest, CopiesOfNothingAreDone) {
   void* const null = nullptr;
   char host[4] = {};
-  for (const std::size_t size : {0, 4}) {
+  for (const size_t size : {0, 4}) {
     const int expected = size == 0 ? 0 : 1;
     EXPECT_EQ(Answer("cudaMemcpy", null, host, size, 4), expected);
     EXPECT_EQ(Answer("cudaMemcpyAsync", host, null, size, 4, null), expected);
@@ -131,13 +131,13 @@ TEST_F(NullTest, MemoryOfNoSizeHasNoAddress) {
   int something = 0;
   for (const char* name : {"cudaMalloc", "cudaMallocHost", "cudaHostAlloc", "cudaMallocAsync"}) {
     void* address = &something;
-    EXPECT_EQ(Answer(name, &address, std::size_t{0}, null), 0) << name;
+    EXPECT_EQ(Answer(name, &address, size_t{0}, null), 0) << name;
     EXPECT_EQ(address, nullptr) << name;
   }
   for (const char* name :
        {"cuMemAlloc_v2", "cudaMallocManaged", "cuMemCreate", "cuMemAddressReserve"}) {
     void* address = &something;
-    EXPECT_EQ(Answer(name, &address, std::size_t{0}, null, null, null), 1) << name;
+    EXPECT_EQ(Answer(name, &address, size_t{0}, null, null, null), 1) << name;
   }
 }
 

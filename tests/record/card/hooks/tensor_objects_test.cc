@@ -14,7 +14,7 @@
 namespace memreplay::card {
 namespace {
 
-constexpr std::size_t kSize = 208;
+constexpr size_t kSize = 208;
 
 class TensorObjects : public ::testing::Test {
  protected:
@@ -58,7 +58,7 @@ TEST_F(TensorObjects, AreGivenToOneThreadEach) {
         auto* mine = static_cast<unsigned char*>(TakeTensorObject(kSize));
         if (mine == nullptr) continue;  // another thread had hold of them for long
         std::memset(mine, t, kSize);
-        for (std::size_t k = 0; k < kSize; ++k) ASSERT_EQ(mine[k], t);
+        for (size_t k = 0; k < kSize; ++k) ASSERT_EQ(mine[k], t);
         if (!GiveTensorObjectBack(mine)) std::free(mine);
       }
     });

@@ -5,8 +5,8 @@
 namespace memreplay::card {
 namespace {
 
-constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
-constexpr std::uint64_t kNever = UINT64_MAX;
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kNever = UINT64_MAX;
 
 TEST(HostAllocatorModel, RoundsUpAndKeeps) {
   HostAllocatorModel model({kNever, kNever});
@@ -28,7 +28,7 @@ TEST(HostAllocatorModel, TakesTheBlockThatWasFreedLast) {
   EXPECT_EQ(model.Take(15 * kMiB), 15 * kMiB);
   EXPECT_EQ(model.Take(12 * kMiB), 12 * kMiB);
   EXPECT_EQ(model.Take(17 * kMiB), 17 * kMiB);
-  for (const std::uint64_t block : {15, 12, 9, 17}) model.Give(block * kMiB);
+  for (const uint64_t block : {15, 12, 9, 17}) model.Give(block * kMiB);
   EXPECT_EQ(model.Take(10 * kMiB), 12 * kMiB) << "9 MiB are too few, 17 MiB another power of two";
   EXPECT_EQ(model.Take(10 * kMiB), 15 * kMiB);
   EXPECT_EQ(model.Take(10 * kMiB), 10 * kMiB) << "a new one";
@@ -51,7 +51,7 @@ TEST(Pinned, WaitsForEvents) {
   pinned.Add(4 * kMiB, true);
   pinned.Requested(1, 3 * kMiB, 4 * kMiB, 0);
   int event = 0;
-  std::uint64_t free = pinned.Freeing(1);
+  uint64_t free = pinned.Freeing(1);
   pinned.Recorded(free, &event);
   pinned.Freed(free);
   pinned.Add(4 * kMiB, true);

@@ -24,7 +24,7 @@ TEST_F(SettingsTest, DefaultsAreTheTables) {
   ASSERT_TRUE(settings.card.has_value()) << settings.error;
   EXPECT_EQ(settings.capacity, settings.card->memory);
   const AssumedOutside outside = AssumeOutside(128);  // of an RTX 4090
-  EXPECT_EQ(settings.reserve, static_cast<std::uint64_t>(outside.bytes));
+  EXPECT_EQ(settings.reserve, static_cast<uint64_t>(outside.bytes));
   EXPECT_EQ(settings.reserve_reason, outside.reason);
   EXPECT_EQ(settings.completion, Streams::Completion::kLagging);
   EXPECT_EQ(settings.cards, 1);
