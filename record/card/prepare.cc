@@ -1,7 +1,6 @@
 #include "record/card/prepare.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,9 +15,9 @@
 
 #include "record/card/device/entry.h"
 #include "record/card/stubs/elf_reader.h"
+#include "record/card/stubs/files.h"
 #include "record/card/stubs/library_family.h"
 #include "record/card/stubs/loaded_symbol.h"
-#include "record/card/stubs/mapped_file.h"
 #include "record/card/stubs/public_names.h"
 #include "record/card/stubs/stub_writer.h"
 
@@ -166,11 +165,6 @@ class Installation {
   bool first_is_done_ = false;
 };
 
-std::string ReadText(const std::string& path) {
-  const MappedFile file(path.c_str());
-  return std::string(reinterpret_cast<const char*>(file.bytes()), file.size());
-}
-
 // A version: "12.4.1" is {12, 4, 1}. Zeros if unknown.
 struct Version {
   int part[3] = {0, 0, 0};
@@ -210,7 +204,7 @@ std::string MetadataOf(const std::string& torch) {
   while (const dirent* entry = readdir(open)) {
     const std::string name = entry->d_name;
     if (name.compare(0, 6, "torch-") == 0 && name.find(".dist-info") != std::string::npos) {
-      found = ReadText(packages + "/" + name + "/METADATA");
+      found = ReadFile(packages + "/" + name + "/METADATA").value_or("");
     }
   }
   closedir(open);
@@ -220,7 +214,7 @@ std::string MetadataOf(const std::string& torch) {
 LibraryVersions VersionsOf(const std::string& torch,
                            const std::map<std::string, Wanted>& libraries) {
   // The line is "cuda = '12.1'" in old releases and "cuda: Optional[str] = '12.4'" in others.
-  const Version cuda = VersionAfter("\n" + ReadText(torch + "/version.py"), "\ncuda");
+  const Version cuda = VersionAfter("\n" + ReadFile(torch + "/version.py").value_or(""), "\ncuda");
   const std::string metadata = MetadataOf(torch);
   Version cudnn = PackageVersion(metadata, "nvidia-cudnn");
   Version nccl = PackageVersion(metadata, "nvidia-nccl");
@@ -240,24 +234,6 @@ LibraryVersions VersionsOf(const std::string& torch,
 bool FailedAt(const std::string& path, std::string* error) {
   *error = path + ": " + std::strerror(errno);
   return false;
-}
-
-bool WriteFile(const std::string& path, const std::string& bytes, std::string* error) {
-  const std::string part = path + "." + std::to_string(getpid());
-  const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0) return FailedAt(part, error);
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = write(file, bytes.data() + done, bytes.size() - done);
-    if (n <= 0) {
-      close(file);
-      unlink(part.c_str());
-      return FailedAt(part, error);
-    }
-    done += static_cast<size_t>(n);
-  }
-  close(file);
-  return std::rename(part.c_str(), path.c_str()) == 0 ? true : FailedAt(path, error);
 }
 
 bool MakeFolder(const std::string& path, std::string* error) {
@@ -309,11 +285,13 @@ bool Prepare(const std::string& folders, const std::string& out, std::string* er
   for (const auto& [soname, wanted] : installation.libraries()) {
     StubLibrary library{soname, kCoreName, versions, {}};
     for (const auto& [name, version] : wanted) library.symbols.push_back({name, version});
-    if (!WriteFile(out + "/" + soname, WriteStub(library), error)) return false;
-    list += out + "/" + soname + "\n";
+    const std::string path = out + "/" + soname;
+    if (!WriteFile(path, WriteStub(library))) return FailedAt(path, error);
+    list += path + "\n";
   }
-  return WriteFile(out + "/" + kDriverToLink, kLinksNothing, error) &&
-         WriteFile(out + "/libraries", list, error);
+  return (WriteFile(out + "/" + kDriverToLink, kLinksNothing) &&
+          WriteFile(out + "/libraries", list)) ||
+         FailedAt(out, error);
 }
 
 }  // namespace memreplay::card

@@ -99,8 +99,7 @@ ENTRY(int, cuCtxGetDevice, int* card) {
   return kSuccess;
 }
 ENTRY(int, cuCtxSynchronize, void) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.streams.SynchronizeCard(CurrentCard(), d.now());
   return kSuccess;
 }
@@ -111,8 +110,7 @@ ENTRY(int, cuCtxGetLimit, size_t* value, int) {
 ENTRY(int, cuCtxSetLimit, int, size_t) { return kSuccess; }
 ENTRY(int, cuStreamGetCtx, void*, uint64_t* context) { return cuCtxGetCurrent(context); }
 ENTRY(int, cuStreamSynchronize, void* stream) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.streams.Synchronize(StreamKeyOf(stream), d.now());
   return kSuccess;
 }

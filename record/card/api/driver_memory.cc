@@ -24,8 +24,7 @@ ENTRY(int, cuMemGetAllocationGranularity, size_t* granularity, const void*, int)
 
 ENTRY(int, cuMemAddressReserve, uint64_t* address, size_t size, size_t, uint64_t, uint64_t) {
   if (size == 0) return kInvalidValue;
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   *address = d.cards[static_cast<size_t>(CurrentCard())].Reserve(size);
   if (*address == 0) return kMemoryAllocation;
   d.outside.Allocated(kReservedAddresses, __builtin_return_address(0), CurrentCard(), *address,
@@ -34,8 +33,7 @@ ENTRY(int, cuMemAddressReserve, uint64_t* address, size_t size, size_t, uint64_t
 }
 
 ENTRY(int, cuMemAddressFree, uint64_t address, size_t) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   const int card = d.backing.CardOf(address);
   if (card < 0) return kInvalidValue;
   d.outside.Freed(address);
@@ -46,10 +44,9 @@ ENTRY(int, cuMemCreate, uint64_t* handle, size_t size,
       MayBeNull<const AllocationProperties> properties, uint64_t) {
   if (size == 0) return kInvalidValue;
   if (properties != nullptr && (properties->handle_types & kFabric) != 0) return kNotSupported;
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   const int card = properties != nullptr ? properties->location_id : CurrentCard();
   if (card < 0 || card >= d.count()) return kInvalidDevice;
-  const std::lock_guard<std::mutex> lock(d.mutex);
   const uint64_t page = d.cards[static_cast<size_t>(card)].CreatePage(size);
   if (page == 0) return kMemoryAllocation;
   *handle = HandleOf(page, card);
@@ -58,27 +55,24 @@ ENTRY(int, cuMemCreate, uint64_t* handle, size_t size,
 }
 
 ENTRY(int, cuMemRelease, uint64_t handle) {
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   const auto card = static_cast<size_t>(handle % kMaxCards);
-  const std::lock_guard<std::mutex> lock(d.mutex);
   if (card >= d.cards.size()) return kInvalidValue;
   d.outside.Freed(handle);
   return d.cards[card].ReleasePage(handle / kMaxCards) ? kSuccess : kInvalidValue;
 }
 
 ENTRY(int, cuMemMap, uint64_t address, size_t size, size_t, uint64_t handle, uint64_t) {
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   if (size == 0 || d.backing.CardOf(address) < 0) return kInvalidValue;
   d.backing.Open(address, size);
-  const std::lock_guard<std::mutex> lock(d.mutex);
   d.outside.Mapped(handle, address, size);
   return kSuccess;
 }
 
 ENTRY(int, cuMemUnmap, uint64_t address, size_t size) {
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   if (size == 0 || d.backing.CardOf(address) < 0) return kInvalidValue;
-  const std::lock_guard<std::mutex> lock(d.mutex);
   d.known.Forget(address, size);
   d.backing.Close(address, size);
   d.outside.Unmapped(address);
@@ -89,10 +83,9 @@ ENTRY(int, cuMemSetAccess, uint64_t, size_t, const void*, size_t) { return kSucc
 
 ENTRY(int, cuMemGetAddressRange_v2, MayBeNull<uint64_t> base, MayBeNull<size_t> size,
       uint64_t address) {
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   const int card = d.backing.CardOf(address);
   if (card < 0) return kInvalidValue;
-  const std::lock_guard<std::mutex> lock(d.mutex);
   const Memory::Allocation found = d.cards[static_cast<size_t>(card)].AllocationOf(address);
   if (base != nullptr) *base = found.size != 0 ? found.address : address;
   if (size != nullptr) *size = found.size;

@@ -1,6 +1,5 @@
 #include "record/card/api/exchange.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -10,6 +9,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+
+#include "record/card/stubs/files.h"
 
 namespace memreplay::card {
 namespace {
@@ -36,36 +38,6 @@ uint64_t Hash(const std::string& text) {
   uint64_t hash = 1469598103934665603U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
   return hash;
-}
-
-// Writes a file that others see whole or not at all.
-void WriteFile(const std::string& path, const std::string& bytes) {
-  const std::string part = path + ".part";
-  const int file = open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (file < 0) return;
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = write(file, bytes.data() + done, bytes.size() - done);
-    if (count < 0 && errno != EINTR) break;
-    if (count > 0) done += static_cast<size_t>(count);
-  }
-  close(file);
-  if (done == bytes.size()) rename(part.c_str(), path.c_str());
-}
-
-bool ReadFile(const std::string& path, std::string* out) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  out->clear();
-  char buffer[4096];
-  for (;;) {
-    const ssize_t count = read(file, buffer, sizeof buffer);
-    if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) break;
-    out->append(buffer, static_cast<size_t>(count));
-  }
-  close(file);
-  return true;
 }
 
 int64_t Now() {  // milliseconds
@@ -122,20 +94,20 @@ std::string Exchange::PathOf(char kind, uint64_t number, int from, int to) const
 bool Exchange::IsGone(int rank) {
   pid_t& process = processes_[static_cast<size_t>(rank)];
   if (process == 0) {
-    std::string text;
-    if (!ReadFile(folder_ + "/" + std::to_string(rank), &text)) return false;  // not there yet
-    process = static_cast<pid_t>(std::atol(text.c_str()));
+    const auto text = ReadFile(folder_ + "/" + std::to_string(rank));
+    if (!text.has_value()) return false;  // not there yet
+    process = static_cast<pid_t>(std::atol(text->c_str()));
   }
   return kill(process, 0) != 0 && errno == ESRCH;
 }
 
 bool Exchange::Wait(const std::string& path, int rank, Message* out) {
-  std::string bytes;
+  std::optional<std::string> bytes;
   const int64_t until = Now() + int64_t{patience_} * 1000;
-  for (int tries = 0; !ReadFile(path, &bytes); ++tries) {
+  for (int tries = 0; !(bytes = ReadFile(path)).has_value(); ++tries) {
     if (tries > 100) {
       const bool gone = tries % 50 == 0 && IsGone(rank);
-      if (gone && ReadFile(path, &bytes)) break;
+      if (gone && (bytes = ReadFile(path)).has_value()) break;
       if (gone || Now() > until) {
         patience_ = kNoPatience;
         return false;
@@ -144,9 +116,9 @@ bool Exchange::Wait(const std::string& path, int rank, Message* out) {
     const timespec pause = {0, tries < 100 ? 50000 : 1000000};
     nanosleep(&pause, nullptr);
   }
-  if (bytes.empty()) return false;
-  out->known = bytes[0] == 1;
-  out->bytes = bytes.substr(1);
+  if (bytes->empty()) return false;
+  out->known = bytes->front() == 1;
+  out->bytes = bytes->substr(1);
   return true;
 }
 

@@ -22,10 +22,9 @@ struct IpcHandle {
 static_assert(sizeof(IpcHandle) == 64);
 
 ENTRY(int, cudaIpcGetMemHandle, IpcHandle* handle, const void* address) {
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   const int card = d.backing.CardOf(Number(address));
   if (card < 0) return Failed(kInvalidValue);
-  const std::lock_guard<std::mutex> lock(d.mutex);
   const uint64_t size = d.cards[static_cast<size_t>(card)].SizeOf(Number(address));
   if (size == 0) return Refuse("libcudart.so", "cudaIpcGetMemHandle", Failed(kNotSupported));
   *handle = {};
@@ -39,8 +38,7 @@ ENTRY(int, cudaIpcGetMemHandle, IpcHandle* handle, const void* address) {
 ENTRY(int, cudaIpcOpenMemHandle, void** out, IpcHandle handle, unsigned) {
   *out = nullptr;
   if (std::memcmp(handle.mark, kIpcMark, sizeof kIpcMark) != 0) return Failed(kInvalidValue);
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   const uint64_t address = d.cards[static_cast<size_t>(CurrentCard())].Reserve(handle.size);
   if (address == 0) return Failed(kMemoryAllocation);
   d.backing.Open(address, handle.size);
@@ -51,9 +49,8 @@ ENTRY(int, cudaIpcOpenMemHandle, void** out, IpcHandle handle, unsigned) {
 }
 
 ENTRY(int, cudaIpcCloseMemHandle, void* address) {
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   const int card = d.backing.CardOf(Number(address));
-  const std::lock_guard<std::mutex> lock(d.mutex);
   const auto range = d.mapped.find(Number(address));
   if (card < 0 || range == d.mapped.end()) return Failed(kInvalidValue);
   d.known.Forget(range->first, range->second);

@@ -29,10 +29,9 @@ Device::Pool* PoolOf(Device* d, const void* handle) {
 // Allocates from a pool; `handle` null: the current pool of the current card.
 int AllocateFrom(const void* handle, const char* what, const void* caller, uint64_t* out,
                  size_t bytes) {
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   *out = 0;
   if (d.count() == 0) return Failed(kNoDevice);
-  const std::lock_guard<std::mutex> lock(d.mutex);
   if (handle == nullptr) {
     handle = PoolHandleOf(d.current_pools[static_cast<size_t>(CurrentCard())]);
   }
@@ -73,8 +72,7 @@ ALSO(cuMemAllocFromPoolAsync_ptsz, cuMemAllocFromPoolAsync);
 ENTRY(int, cudaFreeAsync, void* address, void*) {
   if (address == nullptr) return kSuccess;
   {
-    Device& d = TheDevice();
-    const std::lock_guard<std::mutex> lock(d.mutex);
+    const auto [d, lock] = LockedDevice();
     if (d.FreePooled(Number(address)) != 0) return kSuccess;
   }
   return reinterpret_cast<int (*)(void*)>(FindEntry("cudaFree"))(address);
@@ -84,11 +82,10 @@ ALSO(cuMemFreeAsync, cudaFreeAsync);
 ALSO(cuMemFreeAsync_ptsz, cudaFreeAsync);
 
 ENTRY(int, cudaMemPoolCreate, void** out, const PoolProperties* properties) {
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   if (properties->location_type != kOnCard) return Failed(kNotSupported);
   const int card = properties->location_id;
   if (card < 0 || card >= d.count()) return Failed(kInvalidDevice);
-  const std::lock_guard<std::mutex> lock(d.mutex);
   *out = PoolHandleOf(d.pools.size());
   Memory* memory = &d.cards[static_cast<size_t>(card)];
   d.pools.push_back({card, std::make_unique<MemoryPool>(memory)});
@@ -97,8 +94,7 @@ ENTRY(int, cudaMemPoolCreate, void** out, const PoolProperties* properties) {
 ALSO(cuMemPoolCreate, cudaMemPoolCreate);
 
 ENTRY(int, cudaMemPoolDestroy, void* handle) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   Device::Pool* found = PoolOf(&d, handle);
   const auto index = static_cast<size_t>(found - d.pools.data());
   if (found == nullptr || index < d.cards.size()) return Failed(kInvalidValue);  // or a default one
@@ -122,15 +118,13 @@ ENTRY(int, cudaDeviceGetDefaultMemPool, void** out, int card) {
 }
 ALSO(cuDeviceGetDefaultMemPool, cudaDeviceGetDefaultMemPool);
 ENTRY(int, cudaDeviceGetMemPool, void** out, int card) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   const bool is_card = card >= 0 && card < d.count();
   return GetPool(is_card ? d.current_pools[static_cast<size_t>(card)] : 0, card, out);
 }
 ALSO(cuDeviceGetMemPool, cudaDeviceGetMemPool);
 ENTRY(int, cudaDeviceSetMemPool, int card, void* handle) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   const Device::Pool* found = PoolOf(&d, handle);
   if (found == nullptr || found->card != card) return Failed(kInvalidValue);
   d.current_pools[static_cast<size_t>(card)] = static_cast<size_t>(found - d.pools.data());
@@ -149,8 +143,7 @@ enum PoolAttribute : int {
   kMaxUsed = 8,
 };
 ENTRY(int, cudaMemPoolSetAttribute, void* handle, int attribute, const uint64_t* value) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   const Device::Pool* found = PoolOf(&d, handle);
   if (found == nullptr) return Failed(kInvalidValue);
   if (attribute == kThreshold) found->pool->keep = *value;
@@ -158,8 +151,7 @@ ENTRY(int, cudaMemPoolSetAttribute, void* handle, int attribute, const uint64_t*
 }
 ALSO(cuMemPoolSetAttribute, cudaMemPoolSetAttribute);
 ENTRY(int, cudaMemPoolGetAttribute, void* handle, int attribute, uint64_t* value) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   const Device::Pool* found = PoolOf(&d, handle);
   if (found == nullptr || attribute < kReuseByEvents) return Failed(kInvalidValue);
   if (attribute <= kReuseByDependencies) {
@@ -178,8 +170,7 @@ ENTRY(int, cudaMemPoolGetAttribute, void* handle, int attribute, uint64_t* value
 }
 ALSO(cuMemPoolGetAttribute, cudaMemPoolGetAttribute);
 ENTRY(int, cudaMemPoolTrimTo, void* handle, size_t keep) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   const Device::Pool* found = PoolOf(&d, handle);
   if (found == nullptr) return Failed(kInvalidValue);
   found->pool->Trim(keep);

@@ -58,8 +58,7 @@ int Destroy(const Communicator* communicator) {
   if (communicator == nullptr) return 0;
   TheDevice().Destroyed(ObjectOf(communicator->ranks), communicator);
   if (communicator->buffers != 0) {
-    Device& d = TheDevice();
-    const std::lock_guard<std::mutex> lock(d.mutex);
+    const auto [d, lock] = LockedDevice();
     d.outside.Freed(HandleOf(communicator->buffers, communicator->card));
     d.cards[static_cast<size_t>(communicator->card)].ReleasePage(communicator->buffers);
   }

@@ -29,8 +29,7 @@ const void* ElementAt(const void* base, size_t bytes) {
 size_t Index(int rank) { return static_cast<size_t>(rank); }
 
 void Forget(const void* to, size_t size) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.known.Forget(Number(to), size);
 }
 

@@ -97,10 +97,9 @@ struct MemoryInfo {
   unsigned long long total, free, used;
 };
 ENTRY(int, nvmlDeviceGetMemoryInfo, void* handle, MemoryInfo* info) {
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   const int card = CardOf(handle);
   if (card < 0) return kInvalidArgument;
-  const std::lock_guard<std::mutex> lock(d.mutex);
   const Memory& memory = d.cards[static_cast<size_t>(card)];
   *info = {memory.total(), memory.free_bytes(), memory.total() - memory.free_bytes()};
   return kSuccess;

@@ -91,8 +91,7 @@ ENTRY(int, cudaGetDeviceProperties, char* properties, int card) {
 }
 ALSO(cudaGetDeviceProperties_v2, cudaGetDeviceProperties);
 ENTRY(int, cudaDeviceSynchronize, void) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.streams.SynchronizeCard(CurrentCard(), d.now());
   return kSuccess;
 }

@@ -15,11 +15,10 @@
 namespace memreplay::card {
 
 int Allocate(const char* what, const void* caller, void** out, size_t bytes) {
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   *out = nullptr;
   if (d.count() == 0) return Failed(kNoDevice);
   if (bytes == 0) return kSuccess;
-  const std::lock_guard<std::mutex> lock(d.mutex);
   Memory& memory = d.cards[static_cast<size_t>(CurrentCard())];
   const uint64_t address = memory.Allocate(bytes);
   if (address == 0) return Failed(kMemoryAllocation);
@@ -47,10 +46,9 @@ ENTRY(int, cuMemAlloc_v2, uint64_t* out, size_t bytes) {
 
 ENTRY(int, cudaFree, void* address) {
   if (address == nullptr) return kSuccess;
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   const int card = d.backing.CardOf(Number(address));
   if (card < 0) return Failed(kInvalidValue);
-  const std::lock_guard<std::mutex> lock(d.mutex);
   const uint64_t size = d.cards[static_cast<size_t>(card)].Free(Number(address));
   if (size == 0) return d.FreePooled(Number(address)) != 0 ? kSuccess : Failed(kInvalidValue);
   // The driver waits too before it unmaps.
@@ -66,9 +64,8 @@ ENTRY(int, cudaFree, void* address) {
 ALSO(cuMemFree_v2, cudaFree);
 
 ENTRY(int, cudaMemGetInfo, size_t* free_bytes, size_t* total) {
-  Device& d = TheDevice();
+  const auto [d, lock] = LockedDevice();
   if (d.count() == 0) return Failed(kNoDevice);
-  const std::lock_guard<std::mutex> lock(d.mutex);
   const Memory& memory = d.cards[static_cast<size_t>(CurrentCard())];
   *free_bytes = memory.free_bytes();
   *total = memory.total();
@@ -80,8 +77,7 @@ int Done(bool is_done) { return is_done ? kSuccess : Failed(kInvalidValue); }
 
 // Copies. If the host waits for a copy, the work before it is done.
 void WaitFor(const void* stream) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.streams.Synchronize(StreamKeyOf(stream), d.now());
 }
 
@@ -175,8 +171,7 @@ ENTRY(int, cudaMallocManaged, void** out, size_t bytes, unsigned) {
 }
 ENTRY(int, cudaFreeHost, void* address) {
   if (address == nullptr) return kSuccess;
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   const uint64_t size = RemoveHostRange(&d, Number(address));
   if (size == 0) return Failed(kInvalidValue);
   munmap(address, WholePages(size));
@@ -184,16 +179,14 @@ ENTRY(int, cudaFreeHost, void* address) {
 }
 ENTRY(int, cudaHostRegister, void* address, size_t bytes, unsigned) {
   if (address == nullptr || bytes == 0) return Failed(kInvalidValue);
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   RemoveHostRange(&d, Number(address));
   return AddHostRange(&d, Number(address), {bytes, true, InPinnedAllocator()})
              ? kSuccess
              : Failed(kMemoryAllocation);
 }
 ENTRY(int, cudaHostUnregister, void* address) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   RemoveHostRange(&d, Number(address));
   return kSuccess;
 }

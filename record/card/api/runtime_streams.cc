@@ -8,8 +8,7 @@ namespace memreplay::card {
 namespace {
 
 ENTRY(int, cudaStreamCreateWithPriority, void** out, unsigned, int priority) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   *out = Pointer(d.streams.Create(CurrentCard(), priority, d.settings.simulated ? 1 : 16));
   return kSuccess;
 }
@@ -18,14 +17,12 @@ ENTRY(int, cudaStreamCreateWithFlags, void** out, unsigned) {
   return cudaStreamCreateWithPriority(out, 0, 0);
 }
 ENTRY(int, cudaStreamDestroy, void* stream) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.streams.Destroy(StreamKeyOf(stream));
   return kSuccess;
 }
 ENTRY(int, cudaStreamGetPriority, void* stream, int* priority) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   *priority = d.streams.PriorityOf(StreamKeyOf(stream));
   return kSuccess;
 }
@@ -38,20 +35,17 @@ ENTRY(int, cudaStreamGetId, void* stream, unsigned long long* id) {
   return kSuccess;
 }
 ENTRY(int, cudaStreamQuery, void* stream) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   return d.streams.Poll(StreamKeyOf(stream), d.now()) ? kSuccess : Failed(kNotReady);
 }
 ENTRY(int, cudaStreamSynchronize, void* stream) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   if (d.streams.CaptureOf(StreamKeyOf(stream)) != 0) return Failed(kCaptureUnsupported);
   d.streams.Synchronize(StreamKeyOf(stream), d.now());
   return kSuccess;
 }
 ENTRY(int, cudaStreamWaitEvent, void* stream, const Event* event, unsigned) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.streams.WaitFor(StreamKeyOf(stream), *event, d.Tick());
   return kSuccess;
 }
@@ -75,8 +69,7 @@ ENTRY(int, cudaEventDestroy, Event* event) {
   return kSuccess;
 }
 ENTRY(int, cudaEventRecord, Event* event, void* stream) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.streams.Record(event, StreamKeyOf(stream), d.Tick());
   if (PinnedFree() != 0) d.pinned.Recorded(PinnedFree(), event);
   return kSuccess;
@@ -85,8 +78,7 @@ ENTRY(int, cudaEventRecordWithFlags, Event* event, void* stream, unsigned) {
   return cudaEventRecord(event, stream);
 }
 ENTRY(int, cudaEventQuery, const Event* event) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   if (d.streams.completion() == Streams::Completion::kAtOnce && !d.settings.simulated &&
       !d.streams.IsCompleteIfLagging(*event, d.now())) {
     Assume("work was complete when it was queried; with --completion lagging it would still run");
@@ -96,8 +88,7 @@ ENTRY(int, cudaEventQuery, const Event* event) {
   return kSuccess;
 }
 ENTRY(int, cudaEventSynchronize, const Event* event) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.streams.Synchronize(*event);
   return kSuccess;
 }
@@ -111,8 +102,7 @@ ALSO(cudaEventElapsedTime_v2, cudaEventElapsedTime);
 
 // Captures. A graph is the number of its capture; it holds no work, since there is none to repeat.
 ENTRY(int, cudaStreamBeginCapture, void* stream, int) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.streams.BeginCapture(StreamKeyOf(stream));
   d.any_capture.store(true, std::memory_order_relaxed);
   return kSuccess;
@@ -122,8 +112,7 @@ ENTRY(int, cudaStreamBeginCaptureToGraph, void* stream, void*, const void*, cons
   return cudaStreamBeginCapture(stream, 0);
 }
 ENTRY(int, cudaStreamEndCapture, void* stream, void** graph) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   const uint64_t capture = d.streams.EndCapture(StreamKeyOf(stream));
   d.any_capture.store(d.streams.capturing() || d.all_captured, std::memory_order_relaxed);
   *graph = Pointer(capture * 16);
@@ -144,8 +133,7 @@ ALSO(cuStreamIsCapturing, cudaStreamIsCapturing);
 
 int CaptureInfo(void* stream, int* status, unsigned long long* id, void** graph,
                 const void** dependencies, const void** edges, size_t* count) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   const uint64_t capture = d.all_captured ? 1 : d.streams.CaptureOf(StreamKeyOf(stream));
   *status = capture != 0 ? 1 : 0;
   if (capture == 0) return kSuccess;
@@ -190,8 +178,7 @@ ENTRY(int, cudaGraphCreate, void** graph, unsigned) {
 }
 ENTRY(int, cudaGraphInstantiate, void** executable, void* graph) {
   const void* caller = __builtin_return_address(0);
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   const uint64_t handle = 16 * ++d.executable_graphs;
   const auto launches = d.graph_launches.find(Number(graph));
   d.outside.Made(kGraphObject, caller, CurrentCard(), handle);

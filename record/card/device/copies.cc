@@ -131,22 +131,19 @@ void ForgetAnswers() {
 }
 
 void WriteBytes(uint64_t address, const void* bytes, size_t size) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   WriteKnown(&d, address, bytes, size);
 }
 
 void FillWithZeros(uint64_t address, size_t size) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   if (!d.backing.real()) return;
   d.backing.Clear(address, size);
   d.known.Add(address, size);
 }
 
 bool ReadBytes(uint64_t address, void* bytes, size_t size) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   return ReadKnown(d, address, bytes, size);
 }
 

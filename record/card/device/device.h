@@ -125,6 +125,12 @@ void ReplaceDevice(Device* made);
 // destroyed, because destructors of other libraries may still free memory.
 Device& TheDevice();
 
+// Holds their lock for as long as it lives: const auto [d, lock] = LockedDevice();
+struct LockedDevice {
+  Device& device = TheDevice();
+  const std::lock_guard<std::mutex> lock{device.mutex};
+};
+
 // Returns the versions that the stub libraries were written for; zeros before the first is loaded.
 LibraryVersions& Versions();
 inline bool CudaFrom(int version) { return Versions().cuda >= version; }

@@ -22,8 +22,7 @@ using Report = void(void*, int64_t, size_t, size_t, C10Device);
 std::atomic<Report*> next_report{nullptr};
 
 void Changed(uint64_t address, int64_t size, size_t card) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   if (card >= d.cards.size()) return;
   d.allocator_calls[card].fetch_add(1, std::memory_order_relaxed);
   ++d.outside.moment;

@@ -50,8 +50,7 @@ DataPtr AllocateAndNote(void* allocator, size_t bytes) {
   if (result.context == nullptr || bytes == 0) return result;
   int (*const line)() = line_of.load(std::memory_order_relaxed);
   const int number_of_line = line == nullptr ? 0 : line();
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   if (deleter == nullptr) deleter = result.deleter;
   if (deleter != result.deleter) return result;
   result.deleter = &Delete;
@@ -78,8 +77,7 @@ void* HostAllocator() {
 bool FollowPinned(int (*line)(), const HostAllocatorModel::Limits& limits) {
   void* allocator = HostAllocator();
   if (allocator == nullptr) return false;
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   line_of.store(line);
   if (d.pinned.follows()) return true;
   // The object gets a table of its own with one function replaced; that of its class stays.

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <map>
 
-#include "record/card/stubs/mapped_file.h"
+#include "record/card/stubs/files.h"
 
 namespace memreplay::card {
 namespace {
