@@ -43,8 +43,10 @@ void WritePinned(const Device& d, Json* json) {
     json->Key("held").Value(line.held).Key("blocks").Value(line.blocks).Close('}');
   }
   json->Close(']');
-  // The model is worth asking only if it has what PyTorch's allocator had.
-  if (pinned.follows() && pinned.models()[0].peak() == pinned.torch_peak()) {
+  if (pinned.follows() && pinned.models()[0].reserves()) {
+    json->Key("unmodelled").Value(std::string(ConfKeyName(HostAllocatorModel::kReserve)));
+  } else if (pinned.follows() && pinned.models()[0].peak() == pinned.torch_peak()) {
+    // The model is worth asking only if it has what PyTorch's allocator had.
     json->Key("unrounded_peak")
         .Value(pinned.peak() - pinned.torch_peak() + pinned.models()[1].peak());
   }
@@ -101,8 +103,8 @@ const char* memreplay_card_summary() {
   return Keep(json.text());
 }
 
-int memreplay_card_follow_pinned(int (*line)(), uint64_t rounded_up_to, uint64_t kept_up_to) {
-  return FollowPinned(line, {rounded_up_to, kept_up_to}) ? 1 : 0;
+int memreplay_card_follow_pinned(int (*line)(), const char* conf) {
+  return FollowPinned(line, HostAllocatorModel::LimitsOf(conf)) ? 1 : 0;
 }
 void memreplay_card_forget_lines() { ForgetLines(); }
 
@@ -111,28 +113,24 @@ void memreplay_card_write(uint64_t address, const void* bytes, size_t size) {
 }
 void memreplay_card_fill_with_zeros(uint64_t address, size_t size) { FillWithZeros(address, size); }
 void memreplay_card_forget(uint64_t address, size_t size) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.known.Forget(address, size);
 }
 int memreplay_card_read(uint64_t address, void* bytes, size_t size) {
   return ReadBytes(address, bytes, size) ? 1 : 0;
 }
 void memreplay_card_mark(uint64_t address) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.marked.Add(address, 1);
 }
 
 int memreplay_card_marked(uint64_t address) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   return d.marked.Covers(address, 1) ? 1 : 0;
 }
 
 int memreplay_card_known(uint64_t address, size_t size) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   return d.known.Covers(address, size) ? 1 : 0;
 }
 const uint64_t* memreplay_card_allocator_calls(int card) {
@@ -170,33 +168,27 @@ void memreplay_card_simulate(uint64_t total) {
   ReplaceDevice(new Device(settings));
 }
 void memreplay_card_endless(int on) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   for (Memory& card : d.cards) card.SetEndless(on != 0);
 }
 void memreplay_card_explicit(int on) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.streams.set_completion(on != 0 ? Streams::Completion::kExplicit : Streams::Completion::kAtOnce);
 }
 void memreplay_card_capture(int on) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.all_captured = on != 0;
   d.any_capture.store(d.streams.capturing() || d.all_captured, std::memory_order_relaxed);
 }
 void memreplay_card_complete(uint64_t stream) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   d.streams.Synchronize(StreamKeyOf(Pointer(stream)), d.now());
 }
 void memreplay_card_fail_next(uint64_t calls) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   for (Memory& card : d.cards) card.FailNext(calls);
 }
 void memreplay_card_external(int64_t bytes) {
-  Device& d = TheDevice();
-  const std::lock_guard<std::mutex> lock(d.mutex);
+  const auto [d, lock] = LockedDevice();
   for (Memory& card : d.cards) card.TakeExternal(bytes);
 }

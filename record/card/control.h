@@ -49,12 +49,10 @@ MEMREPLAY_CARD_EXPORT void memreplay_card_answer_clear();
 // arguments and paths (heap.h).
 MEMREPLAY_CARD_EXPORT void memreplay_card_begin_heap_anew();
 
-// Follows PyTorch's allocator of pinned memory (pinned_hook.h): `line` returns the number of the
-// line of the script that requests memory. The other arguments are pinned_max_round_threshold_mb
-// and pinned_max_cached_size_mb in bytes, UINT64_MAX if they are not set. Returns 1, or 0 if this
-// PyTorch has no allocator that can be followed.
-MEMREPLAY_CARD_EXPORT int memreplay_card_follow_pinned(int (*line)(), uint64_t rounded_up_to,
-                                                       uint64_t kept_up_to);
+// Follows PyTorch's allocator of pinned memory (pinned_hook.h), whose settings are in `conf`, a
+// text of PYTORCH_CUDA_ALLOC_CONF: `line` returns the number of the line of the script that
+// requests memory. Returns 1, or 0 if this PyTorch has no allocator that can be followed.
+MEMREPLAY_CARD_EXPORT int memreplay_card_follow_pinned(int (*line)(), const char* conf);
 // Calls `line` no more, because Python ends.
 MEMREPLAY_CARD_EXPORT void memreplay_card_forget_lines();
 

@@ -112,7 +112,7 @@ void FillRow(const SweepRow& from, const SweepRow& current, const Schedule& sche
 
 std::set<std::string> KeysOf(const std::string& conf, const TorchProfile& profile) {
   std::set<std::string> keys;
-  for (const std::string& token : ConfTokens(conf, profile)) {
+  for (const std::string& token : ConfTokens(conf, profile.conf_shared_parser)) {
     if (FindConfKey(token).has_value()) keys.insert(token);
   }
   return keys;

@@ -55,7 +55,7 @@ constexpr LayoutKey kKeys[] = {
 
 bool KnowsSettings(const TorchProfile& profile, const Trace& trace) {
   if (!trace.settings.has_value()) return true;
-  for (const std::string& token : ConfTokens(trace.settings->conf, profile)) {
+  for (const std::string& token : ConfTokens(trace.settings->conf, profile.conf_shared_parser)) {
     const std::optional<ConfKey> key = FindConfKey(token);
     if (key && !profile.conf_keys.Has(*key)) return false;
   }

@@ -400,7 +400,7 @@ void WarnOfNativeKeys(const Tokens& tokens, std::vector<std::string>* warnings) 
 
 absl::Status ParseAllocatorConf(std::string_view conf, const TorchProfile& profile,
                                 AllocatorConfig* config, std::vector<std::string>* warnings) {
-  const Tokens tokens = ConfTokens(conf, profile);
+  const Tokens tokens = ConfTokens(conf, profile.conf_shared_parser);
   if (!std::exchange(config->backend_loaded, true)) config->backend = BackendAtLoad(tokens);
   config->conf = std::string(conf);
   config->max_split_size = kUnlimited;

@@ -264,7 +264,7 @@ void LintVariables(const TorchProfile& profile, Findings* findings) {
 std::vector<LintFinding> LintAllocatorConf(std::string_view conf, const TorchProfile& profile) {
   Findings findings;
   conf = TakeVariable(conf, profile, &findings);
-  const std::vector<std::string> tokens = ConfTokens(conf, profile);
+  const std::vector<std::string> tokens = ConfTokens(conf, profile.conf_shared_parser);
 
   Subject subject{profile, {}, {}, {}};
   std::vector<std::string> ignored;

@@ -1,12 +1,9 @@
 #include "sim/settings/conf_tokens.h"
 
-#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <limits>
 #include <utility>
-
-#include "absl/strings/ascii.h"
 
 namespace memreplay {
 namespace {
@@ -50,7 +47,7 @@ std::string_view ConfVariable(std::string_view torch_version) {
                                                            : "PYTORCH_HIP_ALLOC_CONF";
 }
 
-std::vector<std::string> ConfTokens(std::string_view conf, const TorchProfile& profile) {
+std::vector<std::string> ConfTokens(std::string_view conf, bool shared_parser) {
   std::vector<std::string> tokens;
   std::string word;
   auto end_word = [&] {
@@ -60,8 +57,7 @@ std::vector<std::string> ConfTokens(std::string_view conf, const TorchProfile& p
     if (c == ',' || c == ':' || c == '[' || c == ']') {
       end_word();
       tokens.emplace_back(1, c);
-    } else if (!(profile.conf_shared_parser ? absl::ascii_isspace(static_cast<unsigned char>(c))
-                                            : c == ' ')) {
+    } else if (c != ' ' && !(shared_parser && c >= '\t' && c <= '\r')) {
       word += c;
     }
   }

@@ -1,5 +1,6 @@
 // The words of PYTORCH_CUDA_ALLOC_CONF and the numbers in them, as PyTorch's
-// two parsers read them. Source: docs/fidelity.md [settings].
+// two parsers read them. Source: docs/fidelity.md [settings]. This needs libc alone, for
+// record/card.
 #ifndef MEMREPLAY_SIM_SETTINGS_CONF_TOKENS_H_
 #define MEMREPLAY_SIM_SETTINGS_CONF_TOKENS_H_
 
@@ -9,17 +10,41 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/settings/torch_profile.h"
-
 namespace memreplay {
+
+// Keys of PYTORCH_CUDA_ALLOC_CONF.
+enum class ConfKey : uint8_t {
+  kBackend,
+  kMaxSplitSizeMb,
+  kMaxNonSplitRoundingMb,
+  kGarbageCollectionThreshold,
+  kRoundupPower2Divisions,
+  kExpandableSegments,
+  kReleaseLockOnCudamalloc,
+  kPinnedUseCudaHostRegister,
+  kPinnedNumRegisterThreads,
+  kPinnedUseBackgroundThreads,
+  kPinnedReserveSegmentSizeMb,
+  kPinnedFreeCatchAll,
+  kPinnedMaxRoundThresholdMb,
+  kPinnedMaxCachedSizeMb,
+  kGraphCaptureRecordStreamReuse,
+  kPerProcessMemoryFraction,
+  kLargeSegmentSizeMb,
+  kThrowOnCudamallocOom,
+  kExpandableSegmentsReserve,
+  kExpandableSegmentsReserveByClass,
+};
+inline constexpr ConfKey kLastConfKey = ConfKey::kExpandableSegmentsReserveByClass;
 
 // Returns the environment variable to set for a build of PyTorch such as "2.9.0+rocm6.4": HIP's for
 // AMD GPUs, else CUDA's, as for "".
 std::string_view ConfVariable(std::string_view torch_version);
 
 // Cuts `conf` at ',', ':', '[' and ']', each of which is a token itself. Removes spaces everywhere,
-// also inside words.
-std::vector<std::string> ConfTokens(std::string_view conf, const TorchProfile& profile);
+// also inside words; the parser that all accelerators share (TorchProfile::conf_shared_parser)
+// removes all white space.
+std::vector<std::string> ConfTokens(std::string_view conf, bool shared_parser);
 
 // Return a number at the beginning of `text`, or nullopt if there is none or it is out of range.
 // They ignore what follows, as PyTorch does ("40abc" is 40). Negative numbers wrap around to huge

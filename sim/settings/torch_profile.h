@@ -12,33 +12,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "sim/settings/conf_tokens.h"
 
 namespace memreplay {
-
-// Keys of PYTORCH_CUDA_ALLOC_CONF; their spelling is in allocator_config.h.
-enum class ConfKey : uint8_t {
-  kBackend,
-  kMaxSplitSizeMb,
-  kMaxNonSplitRoundingMb,
-  kGarbageCollectionThreshold,
-  kRoundupPower2Divisions,
-  kExpandableSegments,
-  kReleaseLockOnCudamalloc,
-  kPinnedUseCudaHostRegister,
-  kPinnedNumRegisterThreads,
-  kPinnedUseBackgroundThreads,
-  kPinnedReserveSegmentSizeMb,
-  kPinnedFreeCatchAll,
-  kPinnedMaxRoundThresholdMb,
-  kPinnedMaxCachedSizeMb,
-  kGraphCaptureRecordStreamReuse,
-  kPerProcessMemoryFraction,
-  kLargeSegmentSizeMb,
-  kThrowOnCudamallocOom,
-  kExpandableSegmentsReserve,
-  kExpandableSegmentsReserveByClass,
-};
-inline constexpr ConfKey kLastConfKey = ConfKey::kExpandableSegmentsReserveByClass;
 
 // A set of keys of PYTORCH_CUDA_ALLOC_CONF.
 class ConfKeySet {

@@ -76,7 +76,7 @@ SEES = {
     "report": {"proto", "hardware", "trace", "synth", "sim"},
     "browser": {"proto", "hardware", "trace", "sim", "report"},
     "cuda": {"proto", "trace", "sim"},
-    "record": {"proto", "trace", "hardware"},
+    "record": {"proto", "trace", "hardware", "sim"},
     "experiment": {"proto", "trace", "sim", "report", "record"},
     "cli": {"proto", "hardware", "trace", "synth", "sim", "report", "cuda", "record", "experiment"},
 }

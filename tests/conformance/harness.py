@@ -73,7 +73,8 @@ def _output(*command):
 def card_sources():
     folders = (ROOT / "record" / "card", ROOT / "hardware")
     kinds = (".cc", ".h", ".map", ".py", ".tsv")
-    return sorted(p for folder in folders for p in folder.rglob("*") if p.suffix in kinds)
+    shared = (ROOT / "sim/settings").glob("conf_tokens.*")
+    return sorted([*shared, *(p for folder in folders for p in folder.rglob("*") if p.suffix in kinds)])
 
 
 def digest(paths):

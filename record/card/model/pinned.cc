@@ -1,6 +1,8 @@
 #include "record/card/model/pinned.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 namespace memreplay::card {
 namespace {
@@ -13,6 +15,21 @@ size_t PowerOf(uint64_t bytes) {
 }
 
 }  // namespace
+
+HostAllocatorModel::Limits HostAllocatorModel::LimitsOf(std::string_view conf) {
+  Limits limits;
+  const std::vector<std::string> tokens = ConfTokens(conf, true);
+  for (size_t i = 2; i < tokens.size(); ++i) {  // PyTorch skips the token between key and value
+    const std::optional<ConfKey> key = FindConfKey(tokens[i - 2]);
+    const std::optional<uint64_t> number = ConfUnsigned(tokens[i]);
+    if (!number.has_value()) continue;
+    const uint64_t bytes = *number > UINT64_MAX >> 20 ? UINT64_MAX : *number << 20;
+    if (key == ConfKey::kPinnedMaxRoundThresholdMb) limits.rounded_up_to = bytes;
+    if (key == ConfKey::kPinnedMaxCachedSizeMb) limits.kept_up_to = bytes;
+    if (key == kReserve) limits.reserves = true;
+  }
+  return limits;
+}
 
 uint64_t HostAllocatorModel::Take(uint64_t bytes) {
   const size_t power = PowerOf(bytes);
@@ -67,7 +84,7 @@ void Pinned::Follow(const HostAllocatorModel::Limits& limits) {
   models_.clear();
   models_.emplace_back(limits);
   models_.emplace_back(HostAllocatorModel::Limits{std::min(limits.rounded_up_to, kRoundedInWhatIf),
-                                                  limits.kept_up_to});
+                                                  limits.kept_up_to, limits.reserves});
 }
 
 void Pinned::Requested(uint64_t key, uint64_t bytes, uint64_t block, size_t line) {

@@ -6,8 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "sim/settings/conf_tokens.h"
 
 namespace memreplay::card {
 
@@ -21,7 +24,12 @@ class HostAllocatorModel {
   struct Limits {
     uint64_t rounded_up_to = UINT64_MAX;  // larger requests are not rounded
     uint64_t kept_up_to = UINT64_MAX;     // larger blocks are neither rounded nor kept
+    bool reserves = false;  // blocks come out of one segment (kReserve); there is no model of it
   };
+  static constexpr ConfKey kReserve = ConfKey::kPinnedReserveSegmentSizeMb;
+  // Returns the limits of this PYTORCH_CUDA_ALLOC_CONF, as the releases that have these settings
+  // (2.10 and newer) read it.
+  static Limits LimitsOf(std::string_view conf);
   explicit HostAllocatorModel(const Limits& limits) : limits_(limits) {}
 
   // Returns the size of the block that serves a request of `bytes`. O(free blocks of one power).
@@ -29,6 +37,7 @@ class HostAllocatorModel {
   // Takes a block back, by its size.
   void Give(uint64_t block);
   void Empty();
+  bool reserves() const { return limits_.reserves; }
   uint64_t now() const { return now_; }    // bytes that are pinned
   uint64_t peak() const { return peak_; }  // the maximum
 

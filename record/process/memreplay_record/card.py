@@ -75,7 +75,6 @@ class _Pinned:
 
     def __init__(self):
         self.places = {}  # place -> number
-        self.reserves = False  # by a setting of which there is no model
         self.line = ctypes.CFUNCTYPE(ctypes.c_int)(self._line)  # called by threads that may not hold Python's lock
 
     def _line(self):
@@ -83,22 +82,6 @@ class _Pinned:
 
 
 _pinned = None
-_RESERVE = "pinned_reserve_segment_size_mb"  # PyTorch takes blocks out of one segment then; there is no model of it
-
-
-def pinned_settings(conf):
-    """Returns the settings of PyTorch's allocator of pinned memory in `conf`: key -> number.
-
-    The releases that have them (2.10 and newer) drop white space, skip one token after a key and one after a value,
-    whatever it is, ignore what follows a number, and let the last of two keys count (docs/fidelity.md, settings).
-    """
-    tokens = re.findall(r"[,:\[\]]|[^,:\[\]]+", re.sub(r"\s", "", conf))
-    found = {}
-    for key, value in zip(tokens, tokens[2:]):
-        number = re.match(r"\d+", value)
-        if number and key in ("pinned_max_round_threshold_mb", "pinned_max_cached_size_mb", _RESERVE):
-            found[key] = int(number[0])
-    return found
 
 
 def follow_pinned(conf):
@@ -107,11 +90,7 @@ def follow_pinned(conf):
     if _core is None or _pinned is not None:
         return
     _pinned = _Pinned()
-    settings = pinned_settings(conf)
-    _pinned.reserves = _RESERVE in settings
-    limits = [min(settings.get(key, 2**64) << 20, 2**64 - 1)
-              for key in ("pinned_max_round_threshold_mb", "pinned_max_cached_size_mb")]
-    _core.memreplay_card_follow_pinned(_pinned.line, *map(ctypes.c_uint64, limits))
+    _core.memreplay_card_follow_pinned(_pinned.line, os.fsencode(conf))
 
 
 def forget_lines():
@@ -128,9 +107,6 @@ def summary():
     places = list(_pinned.places) if _pinned is not None else []
     for line in counted["pinned"]["lines"]:
         line["place"] = places[line.pop("line")]
-    if _pinned is not None and _pinned.reserves:
-        counted["pinned"].pop("unrounded_peak", None)
-        counted["pinned"]["unmodelled"] = _RESERVE
     return counted
 
 

@@ -44,6 +44,23 @@ TEST(HostAllocatorModel, KeepsNoLargeBlocks) {
   EXPECT_EQ(model.now(), 0u) << "rounded beyond what is kept";
 }
 
+TEST(HostAllocatorModel, ReadsItsSettings) {
+  using Model = HostAllocatorModel;
+  EXPECT_EQ(Model::LimitsOf("").rounded_up_to, kNever);
+  EXPECT_EQ(Model::LimitsOf("").kept_up_to, kNever);
+  // White space anywhere, the last of two keys, what follows a number, any token between the two.
+  const Model::Limits limits = Model::LimitsOf(
+      "pinned_max_round_threshold_mb:8,max_split_size_mb:20 ,\tpinned_max_round_ threshold_mb : 1x,"
+      "pinned_max_cached_size_mb,4");
+  EXPECT_EQ(limits.rounded_up_to, 1 * kMiB);
+  EXPECT_EQ(limits.kept_up_to, 4 * kMiB);
+  EXPECT_FALSE(limits.reserves);
+  EXPECT_TRUE(Model::LimitsOf("pinned_reserve_segment_size_mb:64").reserves);
+  EXPECT_FALSE(Model::LimitsOf("pinned_reserve_segment_size_mb:x").reserves);
+  EXPECT_EQ(Model::LimitsOf("pinned_max_cached_size_mb").kept_up_to, kNever);
+  EXPECT_EQ(Model::LimitsOf("pinned_max_cached_size_mb:17592186044416").kept_up_to, kNever);
+}
+
 // Follows two lines, of which the second reuses what the first freed once its event is done.
 TEST(Pinned, WaitsForEvents) {
   Pinned pinned;
