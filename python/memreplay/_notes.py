@@ -98,6 +98,10 @@ def _local(tensor: Any) -> Any:
     return tensor._local_tensor if hasattr(type(tensor), "_local_tensor") else tensor
 
 
+def _nothing() -> None:
+    pass
+
+
 def settings_at_start(torch: Any) -> str:
     """Returns the allocator's settings as the environment has them, by the variables that this release reads."""
     known = _VARIABLES if hasattr(torch._C, "_accelerator_setAllocatorSettings") else _VARIABLES[:1]
@@ -235,13 +239,18 @@ class Notes:
     def _before_compiling(self, eval_frame: Any) -> None:
         """Makes notes of modules end before a compiler traces one, which would trace and guard what takes the notes.
 
-        A compiled function may hold backward and optimizers as well.
+        A compiled function may hold backward and optimizers as well. One that is never called, such as those that
+        bitsandbytes decorates when it is imported, is not traced.
         """
         context = eval_frame.OptimizeContext
         own = vars(context).get("__call__")  # some releases inherit it
 
         def call(this: Any, function: Any) -> Any:
-            self._leave_to_compiler(function)
+            hooks = getattr(this, "enter_exit_hooks", None)  # since 2.3
+            if hooks is None or self._is_module(function):
+                self._leave_to_compiler(function)
+            else:
+                hooks.append(functools.partial(self._leave_to_compiler, function))
             return own(this, function) if own is not None else \
                 super(context, this).__call__(function)  # type: ignore[misc]
 
@@ -249,13 +258,18 @@ class Notes:
         self._undo_watching = lambda: \
             setattr(context, "__call__", own) if own is not None else delattr(context, "__call__")
 
-    @quietly("where torch.compile begins")
-    def _leave_to_compiler(self, function: Any) -> None:
-        is_module = issubclass(type(getattr(function, "__self__", function)), self.torch.nn.Module)
+    def _is_module(self, function: Any) -> bool:
+        return issubclass(type(getattr(function, "__self__", function)), self.torch.nn.Module)
+
+    @quietly("where torch.compile begins", otherwise=_nothing)
+    def _leave_to_compiler(self, function: Any) -> Callable[[], None]:
+        """Returns what runs when the compiled function has returned."""
+        is_module = self._is_module(function)
         self._is_compiled.add("module" if is_module else "function")
         self._leave_modules()
         if not is_module:
             self._leave_functions()
+        return _nothing
 
     # Settings.
 
