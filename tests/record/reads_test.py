@@ -54,7 +54,7 @@ class Model:
         found = reads.output_of(self, frame)
         if found is not None:
             parts = found.unread(types.SimpleNamespace(Tensor=Tensor), output)
-            lines = found.lines(parts, output)[1:] if parts else []
+            lines = [found.drop(parts, output)] if parts else []
             self.found[frame.f_lineno] = (parts, found.reads_last_logits, lines)
         return output
 

@@ -197,7 +197,8 @@ class RemediesTest(Case):
             block = "Residual" if name == "network" else "Block"
             found = proposed[f"checkpoint:{block}"]
             self.assertEqual((found["preserves"], found["preserves_text"]), (True, text))
-            self.assertEqual("context_fn" in found["lines"][-1], has_contexts, found["lines"])
+            text = "".join(each["text"] for each in found["edits"])
+            self.assertEqual("context_fn" in text, has_contexts, text)
             for change, each in proposed.items():
                 kind = change.partition(":")[0]
                 self.assertIn(kind, SAME | OTHER)
@@ -247,18 +248,11 @@ class RemediesTest(Case):
             "hugging_face.py", "gpt2", flags=["--survey"], name="survey").process["proposals"]}
         self.assertLessEqual({"hf_checkpoint:GPT2LMHeadModel", "checkpoint:GPT2Block",
                               "micro_batches:GPT2LMHeadModel:2", "chunked_loss", "liger"}, set(proposals))
-        self.assertIn("gradient_checkpointing_kwargs={'use_reentrant': False}",
-                      proposals["hf_checkpoint:GPT2LMHeadModel"]["lines"][0])
         of_llama = {each["name"] for each in self.record(
             "hugging_face.py", "loop", flags=["--survey"], name="survey_llama").process["proposals"]}
         self.assertIn("hf_checkpoint:LlamaForCausalLM", of_llama)
         self.assertNotIn("checkpoint:LlamaDecoderLayer", of_llama)  # of which a second pass fills the cache once more
         self.assertNotIn("autocast:GPT2LMHeadModel", proposals)  # which Trainer has on, in the model's forward()
-        source = (HERE / "programs" / "hugging_face.py").read_text(encoding="utf-8")
-        *written, last = proposals["chunked_loss"]["lines"][-8:]
-        self.assertIn("\n".join(written).rstrip(), source)
-        self.assertTrue(last.startswith("F.cross_entropy = chunked_cross_entropy"), last)
-        self.assertTrue(proposals["liger"]["lines"][-1].startswith("torch.nn.functional.cross_entropy = "))
 
     @needs_libraries
     def test_of_transformers(self):
@@ -449,12 +443,12 @@ class RemediesTest(Case):
         self.assertGreater(found[1]["seconds"], found[0]["seconds"])
 
     def test_what_needs_all_gradients_is_seen(self):
-        """Clipped gradients forbid a step in backward; attention that is written out gets the lines to replace it."""
+        """Clipped gradients forbid a step in backward; attention that is written out gets the call to replace it."""
         run = self.record("gpt.py", "layers=2", "steps=1", "attention=manual", flags=["--survey"], name="survey")
         names = {each["name"]: each for each in run.process["proposals"]}
         self.assertNotIn("step_in_backward:AdamW", names)
         self.assertIn("checkpoint:Block", names)
-        line, = names["sdpa:Attention"]["lines"][1:]
+        line = names["sdpa:Attention"]["edits"][-1]["text"]
         self.assertEqual(line, "y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, "
                                "dropout_p=o.dropout if self.training else 0.0, scale=k.size(-1) ** (-0.5))")
 
@@ -470,9 +464,8 @@ class RemediesTest(Case):
             with self.subTest(model):
                 self.assertIsNone(events.difference(*found.values()))
             proposals_of[model] = {each["name"]: each for each in run.process["proposals"]}
-        lines = proposals_of["named"]["unread_output:GPT"]["lines"]
-        self.assertEqual(lines, ["logits, loss = model(tokens, targets)", "del logits  # nothing reads it",
-                                 "logits, loss = model(*gpt_pair())", "del logits  # nothing reads it"])
+        lines = [each["text"].strip() for each in proposals_of["named"]["unread_output:GPT"]["edits"]]
+        self.assertEqual(lines, ["del logits  # nothing reads it"] * 2)
         proposals = proposals_of["gpt"]
         self.assertNotIn("unread_output:GPT", proposals)
         for name in (*changes_of("gpt")[1:], "compile:GPT"):
@@ -480,16 +473,6 @@ class RemediesTest(Case):
         self.assertEqual([name for name, each in proposals.items() if each["named_only"]],
                          ["compile:GPT", "offload:GPT:large", "bf16:GPT", "bf16_state:AdamW", "adafactor:AdamW"])
         self.assertNotIn("sdpa:Block", proposals)  # its lines are never run
-        source = (HERE / "programs" / "remedies.py").read_text(encoding="utf-8")
-        lines = proposals["chunked_loss"]["lines"]
-        written = "\n".join(lines[lines.index("class ChunkedCrossEntropy(torch.autograd.Function):"):-1]).rstrip()
-        self.assertIn(written, source)  # which is tried above
-        lines = proposals["fused_head:GPT:head"]["lines"]
-        written = "\n".join(lines[lines.index("class FusedCrossEntropy(torch.autograd.Function):"):-3]).rstrip()
-        self.assertIn(written, source)
-        self.assertEqual(lines[-1], "loss = FusedCrossEntropy.apply(x.flatten(0, -2), targets.flatten(), "
-                                    "self.head.weight, None, -1)")
-        self.assertIn("for block in model.blocks:", proposals["checkpoint:Block"]["lines"])
         self.assertRegex(proposals["offload:GPT"]["place"], r"^remedies\.py:\d+$")
 
 

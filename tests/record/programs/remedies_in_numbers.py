@@ -3,12 +3,13 @@ without it: remedies_in_numbers.py [NAME...]. It fails unless they differ by no 
 not at all ("the same"), or by rounding. What runs here are the lines that the proposals show, or the changes as they
 are injected. Each part prints its name and the changes that it has computed.
 """
-import ast
 import contextlib
 import functools
 import os
+import pathlib
 import socket
 import sys
+import tempfile
 import types
 
 import torch
@@ -19,11 +20,13 @@ from memreplay_record.remedies import (
     bf16_state,
     checkpoint,
     chunked_loss,
+    edits,
     fused_head,
     offload,
     optimizer,
     reads,
     step_in_backward,
+    survey,
 )
 from torch import nn
 
@@ -81,8 +84,9 @@ def zeros(tensor):
 
 # The loss of logits.
 
-FUSED = lines_of(chunked_loss.source_of(fused_head._make, "FusedCrossEntropy")).FusedCrossEntropy
-CHUNKED = lines_of(chunked_loss.source_of(chunked_loss._make, "ChunkedCrossEntropy")).ChunkedCrossEntropy
+FUSED = lines_of(chunked_loss.source_of(fused_head._make, "FusedCrossEntropy"), torch=torch, F=F).FusedCrossEntropy
+CHUNKED = lines_of(chunked_loss.source_of(chunked_loss._make, "ChunkedCrossEntropy"), torch=torch,
+                   F=F).ChunkedCrossEntropy
 
 
 def head(rows, words, width, dtype, ignored, with_bias):
@@ -216,8 +220,10 @@ def checkpoints():
         for scale in (1.0, 1024.0):
             expected = train(made(Net, dtype), dtype, scale=scale)
             model = made(Net, dtype)
-            for text in (checkpoint._lines(REPEATED, "model.blocks", "block"),):
-                lines_of(text, model=model)
+            lines_of([*checkpoint._WITH_STATISTICS.splitlines(),
+                      *checkpoint._lines(REPEATED, "model.blocks", "block")],
+                     model=model, torch=torch, functools=functools, contextmanager=contextlib.contextmanager,
+                     nullcontext=contextlib.nullcontext)
             check(f"checkpoint, {dtype}", train(model, dtype, scale=scale), expected, 0)
     expected = train(made(Net), torch.float32)
     with injected("checkpoint:Block", classes=[Block]):
@@ -246,6 +252,9 @@ def saved_on_host():
 
 
 # Optimizers.
+
+IN_BACKWARD = lines_of(step_in_backward._DEFINITION.splitlines()).step_in_backward
+
 
 def optimizers():
     for dtype in TYPES:
@@ -276,7 +285,7 @@ def optimizers():
             check(f"state of {cls} aside", train(changed, dtype, of(changed, kind)), expected, limit)
             changed = made(Plain, dtype)
             own = of(changed)
-            lines_of(step_in_backward._LINES.format(cls=f"torch.optim.{cls}").splitlines(), torch=torch, optimizer=own)
+            IN_BACKWARD(own)
             check(f"step of {cls} in backward", train(changed, dtype, own, step="in backward"), expected, limit)
 
 
@@ -289,7 +298,7 @@ def frozen_parameters():
 
     expected = train(*(lambda model, own: (model, torch.float32, own))(*frozen()))
     model, own = frozen()
-    lines_of(step_in_backward._LINES.format(cls="torch.optim.AdamW").splitlines(), torch=torch, optimizer=own)
+    IN_BACKWARD(own)
     check("step in backward, frozen", train(model, torch.float32, own, step="in backward"), expected, 1e-6)
 
 
@@ -447,6 +456,8 @@ def micro_batches():
         (loss * scale).backward()
         return {**{name: p.grad for name, p in model.named_parameters()}, **dict(model.named_buffers())}
 
+    script = pathlib.Path(tempfile.mkdtemp(), "script.py")
+    script.write_text("loss = model(x, y)\n(1024.0 * loss).backward()\n", encoding="utf-8")
     for dtype in TYPES:
         for rows in (32, 31, 5):
             expected = gradients(dtype, rows=rows, scale=1024.0)
@@ -455,10 +466,11 @@ def micro_batches():
                     check(f"micro-batches, {dtype}, {rows} in {parts}", gradients(dtype, rows=rows, scale=1024.0),
                           expected, 4 * ROUNDING[dtype])
                 model, (x, y) = made(Plain, dtype), batch(dtype, rows)
-                call = "loss = model(x, y)"
-                seen = types.SimpleNamespace(text=call, statement=ast.parse(call).body[0])
-                lines = remedies.module("micro_batches")._lines(types.SimpleNamespace(call=seen), parts)
-                lines_of([line.replace("(loss *", "(1024.0 * loss *") for line in lines], model=model, x=x, y=y)
+                seen = types.SimpleNamespace(call=survey.Call(str(script), 1))
+                text = script.read_text(encoding="utf-8")
+                for edit in reversed(edits.checked(remedies.module("micro_batches")._edits(seen, parts))):
+                    text = text[:edit["begin"]] + edit["text"] + text[edit["end"]:]
+                lines_of(text.splitlines(), model=model, x=x, y=y)
                 check("micro-batches, written", {name: p.grad for name, p in model.named_parameters()}, expected,
                       4 * ROUNDING[dtype])
     for cls, ignored in ((Plain, 12), (Net, 0), (Counting, 0)):  # "of equal weight"; and these claim nothing

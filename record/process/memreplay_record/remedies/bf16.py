@@ -1,11 +1,13 @@
 """Keeps the weights of a model in bfloat16, and with them gradients, activations and the optimizer's state."""
+import functools
+
 from memreplay_record.remedies.change import Proposal
 
 NAME = "bf16"  # bf16:MODEL
 COST = "nothing; it is faster"
 SLOW = "time: this GPU computes bfloat16 slowly"
 _LINES = '''\
-{model}.to(torch.bfloat16)  # before the optimizer is made
+{model}.to(torch.bfloat16)
 '''
 _INPUTS = '''\
 {model}.register_forward_pre_hook(
@@ -22,15 +24,20 @@ def propose(seen):
     for model in seen.trained():
         if model.autocast or model.dtypes != {"float32"} or model.is_sharded or model.ddp is not None:
             continue
-        lines = _LINES + (_INPUTS if model.takes_floats else "")
         yield Proposal(
             f"{NAME}:{model.name}" + (":inputs" if model.takes_floats else ""),
             f"the weights of {model.name} in bfloat16",
-            lines.format(model=model.variable).splitlines(),
+            edits=functools.partial(_edits, model),
             cost=COST if is_fast(seen.torch) else SLOW, cost_rank=3.5, preserves=False,
             preserves_text="other results: weights, gradients and the optimizer's state in bfloat16, in which small "
                            "updates are lost",
             place=model.call.place, named_only=True)
+
+
+def _edits(model):
+    found = model.binding()
+    lines = (_LINES + (_INPUTS if model.takes_floats else "")).format(model=found.name)
+    return found.after(lines.splitlines(), ["import torch"])
 
 
 def apply(change, argument):

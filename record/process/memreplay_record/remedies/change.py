@@ -3,8 +3,8 @@ import functools
 import sys
 import weakref
 
-from memreplay_record._lost import name_of
-from memreplay_record.remedies.edits import Unwritten
+from memreplay_record._lost import keep, name_of
+from memreplay_record.remedies.edits import Unwritten, checked
 
 
 def class_of(module):
@@ -19,7 +19,7 @@ def module_text(owner, path):
 
 
 class Proposal:
-    """A change that may help, in words and as lines to paste.
+    """A change that may help.
 
     `cost_rank` orders proposals: below 1 it costs next to nothing, below 3 time, above that other results. Of several
     with the same `group`, one at a time is made. One that is `named_only` is tried only if it is named, and with no
@@ -30,14 +30,17 @@ class Proposal:
     With `transfers`, memory goes to the host and back in each step.
     """
 
-    def __init__(self, name, change, lines, cost, cost_rank, preserves=True, preserves_text="", place="", group="",
+    def __init__(self, name, change, cost, cost_rank, lines=(), preserves=True, preserves_text="", place="", group="",
                  named_only=False, edits=(), arguments=(), transfers=False):
         self.name, self.change, self.lines, self.place = name, change, lines, place
-        self.arguments, self.unwritten = list(arguments), ""
+        self.arguments, self.edits, self.unwritten = list(arguments), [], ""
         try:
-            self.edits = list(edits() if callable(edits) else edits)
+            self.edits = checked(edits() if callable(edits) else edits)
         except Unwritten as reason:
-            self.edits, self.unwritten = [], str(reason)
+            self.unwritten = str(reason)
+        except Exception as error:  # the script goes on, and so does what else may help it
+            keep(f"how {name} is written", error)
+            self.unwritten = "it could not be written"
         self.cost, self.cost_rank = cost, cost_rank
         self.preserves, self.preserves_text = preserves, preserves_text
         self.group = group or name.partition(":")[0]

@@ -21,19 +21,28 @@ def with_copied_statistics(module):
         for m, buffers in zip(norms, kept):
             m._buffers.update(buffers)
 
+
 def contexts(module):
     return nullcontext(), with_copied_statistics(module)
 '''
 
 
-def _lines(found, modules, name):
-    """Returns the lines that checkpoint each `name` of the expression `modules`."""
-    more = f", context_fn=partial(contexts, {name})" if found.tracks else ""
-    before = ["from contextlib import contextmanager, nullcontext"] if found.tracks else []
-    return [*before, "from functools import partial", "from torch.utils.checkpoint import checkpoint",
-            *(["", *_WITH_STATISTICS.splitlines(), ""] if found.tracks else []),
-            f"for {name} in {modules}:",
-            f"    {name}.forward = partial(checkpoint, {name}.forward, use_reentrant=False{more})"]
+def _edits(model, each, modules):
+    """Returns the edits that checkpoint each of the expression `modules`, in which {} is the model."""
+    found = model.binding()
+    name = found.source.free_name("block", "each")
+    return found.after(
+        _lines(each, modules.format(found.name), name),
+        ["import functools", "import torch.utils.checkpoint",
+         *(["from contextlib import contextmanager, nullcontext"] if each.tracks else [])],
+        _WITH_STATISTICS.splitlines() if each.tracks else ())
+
+
+def _lines(each, modules, name):
+    more = f", context_fn=functools.partial(contexts, {name})" if each.tracks else ""
+    return [f"for {name} in {modules}:",
+            f"    {name}.forward = functools.partial(torch.utils.checkpoint.checkpoint, {name}.forward, "
+            f"use_reentrant=False{more})"]
 
 
 def what_moves(classes):
@@ -56,23 +65,27 @@ def propose(seen):
             for step, which in ((1, "each"), (2, "every second")):
                 if each.number < 2 * step:
                     continue
-                modules = module_text(model.variable, each.path) if each.path else \
-                    f"[m for m in {model.variable}.modules() if isinstance(m, {each.name})]"
+                modules = module_text("{}", each.path) if each.path else _of_class(each)
                 share = each.share / step
                 yield Proposal(
                     f"{NAME}:{each.name}" + (f":{step}" if step > 1 else ""),
                     f"{which} {each.name} checkpointed ({(each.number + step - 1) // step} of {each.number})",
-                    _lines(each, f"{modules}{f'[::{step}]' if step > 1 else ''}", "block"),
+                    edits=functools.partial(_edits, model, each, f"{modules}{f'[::{step}]' if step > 1 else ''}"),
                     cost=f"a second forward pass of {which} {each.name}, {100 * share:.0f} % of the model's parameters",
-                    cost_rank=1 + share, place=each.place, group=f"{NAME}:{each.name}",
+                    cost_rank=1 + share, place=each.place(model), group=f"{NAME}:{each.name}",
                     **preserved(model, each.classes))
         for each in model.large[:1 if model.repeated else 2]:
             name, share = each.name, each.share
             yield Proposal(
                 f"{NAME}:{name}", f"the {name} checkpointed",
-                _lines(each, f"[m for m in {model.variable}.modules() if isinstance(m, {name})]", "module"),
+                edits=functools.partial(_edits, model, each, _of_class(each)),
                 cost=f"a second forward pass of the {name}, {100 * share:.0f} % of the model's parameters",
-                cost_rank=1 + share, place=each.place, group=f"{NAME}:{each.name}", **preserved(model, each.classes))
+                cost_rank=1 + share, place=each.place(model), group=f"{NAME}:{each.name}",
+                **preserved(model, each.classes))
+
+
+def _of_class(each):
+    return f'[m for m in {{}}.modules() if type(m).__name__ == "{each.name}"]'
 
 
 def apply(change, argument):

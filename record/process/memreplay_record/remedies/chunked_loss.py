@@ -4,6 +4,7 @@ import functools
 import inspect
 import types
 
+from memreplay_record.remedies import edits
 from memreplay_record.remedies.change import Proposal
 
 NAME = "chunked_loss"
@@ -15,30 +16,47 @@ def chunked_cross_entropy(input, target, ignore_index=-100, reduction="mean"):
     count = (target != ignore_index).sum()
     return (loss * count).where(count > 0, 0)
 
-F.cross_entropy = chunked_cross_entropy  # before training, for a library's loss
+
+F.cross_entropy = chunked_cross_entropy
 '''
 
 
 def propose(seen):
     call = seen.cross_entropy
     if call is not None and seen.backward:
-        used = _IN_LIBRARY if seen.loss_is_in_library else call.with_call("cross_entropy", _applied) or \
-            "loss = ChunkedCrossEntropy.apply(logits.view(-1, logits.size(-1)), targets.view(-1))"
         yield Proposal(
             NAME, "cross entropy in chunks of rows",
-            [*source_of(_make, "ChunkedCrossEntropy"), "", *used.splitlines()],
+            edits=functools.partial(
+                edits_of_loss, seen, ["import torch", "import torch.nn.functional as F"],
+                source_of(_make, "ChunkedCrossEntropy"), _applied,
+                _IN_LIBRARY.splitlines()),
             cost="nothing", cost_rank=0.4, place=call.place,
             preserves_text="the same up to rounding; the logits are overwritten with their gradient, so nothing may "
                            "read them after the loss")
 
 
-def _applied(call):
-    """Returns the same call of the class below, or None if it cannot do what the call says."""
-    more = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
-    arguments = [ast.unparse(argument) for argument in call.args]
-    if len(arguments) != 2 or not set(more) <= {"ignore_index"}:
+def edits_of_loss(seen, imports, definition, applied, in_library):
+    """Returns the edits that compute the loss in another way: in place of the script's call of cross_entropy(), by
+    applied(source, call), or with the lines `in_library`, which put it into PyTorch."""
+    call = seen.plain_loss
+    if call is None:
+        raise edits.Unwritten("no mean over rows of logits is computed")
+    source = edits.source_of(call.path)
+    node = source.call(call)
+    anchor = source.statement_of(node)
+    made = applied(source, node) if ast.unparse(node.func).rpartition(".")[2] == "cross_entropy" else None
+    if made is None:
+        definition = [*definition, *([""] * 2 if definition else []), *in_library]
+    return [*(edit for line in imports for edit in source.add_import(line, anchor)),
+            *(source.add_definition(definition, anchor) if definition else ()), *(made or ())]
+
+
+def _applied(source, call):
+    """Returns the edits that call the class below, or None if it cannot do what the call says."""
+    if len(call.args) != 2 or any(keyword.arg != "ignore_index" for keyword in call.keywords):
         return None
-    return f"ChunkedCrossEntropy.apply({', '.join([*arguments, *more.values()])})"
+    named = [source.edit(source.span(each)[0], source.span(each.value)[0], "") for each in call.keywords]
+    return [*source.replace(call.func, "ChunkedCrossEntropy.apply"), *named]
 
 
 def source_of(make, name):
@@ -46,8 +64,7 @@ def source_of(make, name):
     lines = inspect.getsource(make).splitlines()
     first, last = (next(i for i, line in enumerate(lines) if line.startswith(f"    {word} {name}"))
                    for word in ("class", "return"))
-    return ["import torch", "import torch.nn.functional as F", "",
-            *"\n".join(line[4:] for line in lines[first:last]).rstrip().splitlines()]
+    return "\n".join(line[4:] for line in lines[first:last]).rstrip().splitlines()
 
 
 def _make(torch, F):

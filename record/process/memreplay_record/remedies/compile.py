@@ -1,4 +1,6 @@
 """torch.compile of a model: what lies between the operations that one kernel fuses is never in memory."""
+import functools
+
 from memreplay_record.remedies import micro_batches
 from memreplay_record.remedies.change import Proposal, class_of
 
@@ -7,13 +9,18 @@ NAME = "compile"  # compile:CLASS
 
 def propose(seen):
     for model in seen.models.values():
-        if not seen.compiled and hasattr(model.cls, "compile"):
+        if not seen.compiled and hasattr(model.cls, "compile") and model.parameter_bytes:
             yield Proposal(
                 f"{NAME}:{model.name}", f"torch.compile of {model.name}",
-                [f"{model.variable}.compile()  # before its first call, and before DDP gets it"],
+                edits=functools.partial(_edits, model),
                 cost="it is compiled when it begins and where shapes change, for minutes; then it is faster",
                 cost_rank=0.3, place=model.call.place, named_only=True,
                 preserves_text="the same up to rounding" + micro_batches.other_numbers(model))
+
+
+def _edits(model):
+    found = model.binding()
+    return found.after([f"{found.name}.compile()"])
 
 
 def apply(change, argument):

@@ -1,7 +1,7 @@
 """DDP whose gradients are views of the buckets that are exchanged, and a batch that is divided among its ranks."""
 import functools
 
-from memreplay_record.remedies import job
+from memreplay_record.remedies import edits, job
 from memreplay_record.remedies.change import Proposal
 
 NAME = "ddp"  # of a script that has DDP; ddp:MODEL of one that runs on one GPU
@@ -15,14 +15,21 @@ def propose(seen):
         if model.ddp is not None and not model.ddp.gradient_as_bucket_view:
             yield Proposal(
                 NAME, "DDP(gradient_as_bucket_view=True)",
-                [f"{model.variable} = DistributedDataParallel(..., gradient_as_bucket_view=True)"],
-                cost="nothing", cost_rank=0.03, group="bucket_view", place=model.call.place,
+                edits=functools.partial(_edits, model), cost="nothing", cost_rank=0.03, group="bucket_view",
+                place=model.call.place,
                 preserves_text="the same; gradients cannot be detached in place")
         elif job.can_split(model):
             yield Proposal(
                 f"{NAME}:{model.name}", f"DDP of {model.name} on {job.ranks()} GPUs, which share the batch",
-                [*job.lines_before(model), *lines_of(model), *job.lines_of_split(model)], cost=cost, cost_rank=0.8,
+                lines=[*job.lines_before(model), *lines_of(model), *job.lines_of_split(model)], edits=job.UNWRITTEN,
+                cost=cost, cost_rank=0.8,
                 group="job", place=model.call.place, preserves_text=job.preserved(model))
+
+
+def _edits(model):
+    if model.ddp_made is None:
+        raise edits.Unwritten("no line of the script is known that makes DDP")
+    return edits.of_keyword(model.ddp_made.call, "gradient_as_bucket_view", "True")
 
 
 def lines_of(model):

@@ -1,10 +1,13 @@
 """bitsandbytes' optimizer, whose two moments take a byte each."""
+import functools
 import importlib.util
 
+from memreplay_record.remedies import optimizer
 from memreplay_record.remedies.change import Proposal
 
 NAME = "eight_bit"
 _THEIRS = {"Adam": "Adam8bit", "AdamW": "AdamW8bit"}
+_KEPT = {"params", "lr", "betas", "eps", "weight_decay"}
 
 
 def propose(seen):
@@ -12,11 +15,11 @@ def propose(seen):
         return
     for each in seen.optimizers.values():
         if each.is_pytorch and each.name in _THEIRS:
-            text = each.call.text
-            ours = f"bitsandbytes.optim.{_THEIRS[each.name]}"
+            ours = _THEIRS[each.name]
             yield Proposal(
-                f"{NAME}:{each.name}", f"{_THEIRS[each.name]} of bitsandbytes",
-                ["import bitsandbytes", f"{ours}(...)  # in place of {text or each.name}"],
+                f"{NAME}:{each.name}", f"{ours} of bitsandbytes",
+                edits=functools.partial(optimizer.edits_of_class, each, f"bitsandbytes.optim.{ours}", _KEPT,
+                                        ["import bitsandbytes"]),
                 cost="about the same time", cost_rank=4, preserves=False,
                 preserves_text="other results: the moments of large parameters are rounded to 8 bits",
                 place=each.call.place,

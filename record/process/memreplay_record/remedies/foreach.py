@@ -5,7 +5,7 @@ NAME = "foreach"
 
 
 def propose(seen):
-    return optimizer.proposals(seen, NAME, False, cost="nothing", cost_rank=0.3,
+    return optimizer.proposals(seen, NAME, False, "fused", cost="nothing", cost_rank=0.3,
                                preserves_text="the same update, tensor by tensor")
 
 

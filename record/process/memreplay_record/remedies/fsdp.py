@@ -20,7 +20,7 @@ def propose(seen):
         twice = int(model.parameter_bytes * block.share) if block else 0
         yield Proposal(
             name, f"FSDP2 of {f'each {block.name} and of ' if block else ''}{model.name} on {job.ranks()} GPUs",
-            _lines(model, block, split),
+            lines=_lines(model, block, split), edits=job.UNWRITTEN,
             cost=f"each pass and rank receives {job.exchanged(model.parameter_bytes + twice)} of parameters by "
                  f"all-gather and {job.exchanged(model.trained_bytes)} of gradients by reduce-scatter",
             cost_rank=1.2, place=model.call.place, group="job", preserves_text=job.preserved(model))

@@ -5,7 +5,7 @@ NAME = "fused"
 
 
 def propose(seen):
-    return optimizer.proposals(seen, NAME, True, cost="nothing; the step is faster", cost_rank=0.1,
+    return optimizer.proposals(seen, NAME, True, "foreach", cost="nothing; the step is faster", cost_rank=0.1,
                                preserves_text="the same update by another kernel; the last digits may differ, and of "
                                               "16-bit weights more, as it computes in float32")
 

@@ -3,9 +3,11 @@
 The layer returns a stand-in for its logits, which knows x. Views of it are stand-ins too, cross_entropy() of one is
 computed from x, and whatever else a script does with one makes the logits.
 """
+import ast
 import functools
 import weakref
 
+from memreplay_record.remedies import edits
 from memreplay_record.remedies.change import Proposal, module_text
 from memreplay_record.remedies.chunked_loss import is_plain, source_of
 
@@ -23,15 +25,43 @@ def found(seen):
 
 def propose(seen):
     for model, path, layer, call, has_bias, ignore_index in found(seen):
-        arguments = ["x.flatten(0, -2)", "targets.flatten()", f"{layer}.weight",
-                     f"{layer}.bias" if has_bias else "None", str(ignore_index)]
+        def applied(x, targets, layer=layer, has_bias=has_bias, ignore_index=ignore_index):
+            bias = f"{layer}.bias" if has_bias else "None"
+            return f"FusedCrossEntropy.apply({x}.flatten(0, -2), {targets}, {layer}.weight, {bias}, {ignore_index})"
+
         yield Proposal(
             f"{NAME}:{model.name}:{path}", f"the last layer ({layer}) and cross entropy in chunks of rows",
-            [*source_of(_make, "FusedCrossEntropy"), "",
-             f"# in place of {layer}(x) and cross_entropy(); logits that something else reads are not there any more",
-             f"loss = FusedCrossEntropy.apply({', '.join(arguments)})"],
+            edits=functools.partial(edits_of, call, layer, applied, ["import torch", "import torch.nn.functional as F"],
+                                    source_of(_make, "FusedCrossEntropy")),
             cost="nothing", cost_rank=0.45, place=call.place, group="chunked_loss",
             preserves_text="the same up to rounding")
+
+
+def edits_of(call, layer, applied, imports, definition=()):
+    """Returns the edits that put None in place of the logits and applied(x, targets) in that of their loss."""
+    source = edits.source_of(call.path)
+    loss = source.call(call, "cross_entropy")
+    logits = loss.args[0] if len(loss.args) == 2 else source.refuse(loss, "names its arguments")
+    while isinstance(logits, ast.Call) and isinstance(logits.func, ast.Attribute) and \
+            logits.func.attr in ("view", "reshape", "flatten", "float", "contiguous"):
+        logits = logits.func.value
+    scope = source.scope_of(loss)
+    heads = [node for node in ast.walk(scope) if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and
+             ast.unparse(node.value.func) == layer and len(node.value.args) == 1 and isinstance(logits, ast.Name) and
+             ast.unparse(node.targets[0]) == logits.id and node.lineno < loss.lineno]
+    block = source.block_of(source.statement_of(loss))
+    if not heads or heads[-1] not in block:
+        source.refuse(loss, f"is not preceded by the line that calls {layer} in its block")
+    head, x = heads[-1], heads[-1].value.args[0]
+    between = block[block.index(head) + 1:block.index(source.statement_of(loss))]
+    names = {node.id for node in ast.walk(x) if isinstance(node, ast.Name)} | {logits.id}
+    if any(isinstance(node, ast.Name) and node.id in names for each in between for node in ast.walk(each)):
+        source.refuse(loss, "uses logits that something else reads or changes")
+    return [*(edit for line in imports for edit in source.add_import(line, loss)),
+            *(source.add_definition(definition, loss) if definition else ()),
+            *source.replace(head.value, "None"),
+            *source.replace(loss, applied(f"({source.text(x)})" if isinstance(x, ast.BinOp) else source.text(x),
+                                          source.text(loss.args[1])))]
 
 
 def _make(torch, F):

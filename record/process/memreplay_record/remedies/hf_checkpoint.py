@@ -1,22 +1,29 @@
-"""Turns on the checkpointing that models of Transformers have."""
-from memreplay_record.remedies import checkpoint
-from memreplay_record.remedies.change import Proposal
+"""Turns on the checkpointing that models of Transformers and Diffusers have."""
+import functools
 
-NAME = "hf_checkpoint"
+from memreplay_record.remedies import checkpoint
+from memreplay_record.remedies.change import Proposal, module_text
+
+NAME = "hf_checkpoint"  # hf_checkpoint:CLASS
 # With reentrance, the default of Transformers, layers behind a frozen embedding (LoRA) get no gradients.
-_HOW = {"use_reentrant": False}
+_ARGUMENTS = {"gradient_checkpointing_enable": {"gradient_checkpointing_kwargs": {"use_reentrant": False}}}
 
 
 def propose(seen):
     for model in seen.trained():
-        if model.can_checkpoint_itself and not model.checkpoints_itself:
+        own = model.checkpointing
+        if own is not None and not own.is_on and model.trained:
             share = sum(each.share for each in model.repeated[:1])
             yield Proposal(
-                f"{NAME}:{model.name}", f"{model.name}.gradient_checkpointing_enable()",
-                [f"{model.variable}.gradient_checkpointing_enable(gradient_checkpointing_kwargs={_HOW})",
-                 f"# or TrainingArguments(gradient_checkpointing=True, gradient_checkpointing_kwargs={_HOW})"],
-                cost="a second forward pass of each layer", cost_rank=1 + share, place=model.call.place,
-                group="checkpoint", **_preserved(model))
+                f"{NAME}:{own.cls.__name__}", f"{own.cls.__name__}.{own.method}()",
+                edits=functools.partial(_edits, model), cost="a second forward pass of each layer",
+                cost_rank=1 + share, place=model.call.place, group="checkpoint", **_preserved(model))
+
+
+def _edits(model):
+    found, own = model.binding(), model.checkpointing
+    given = ", ".join(f"{name}={value}" for name, value in _ARGUMENTS.get(own.method, {}).items()).replace("'", '"')
+    return found.after([f"{module_text(found.name, own.path)}.{own.method}({given})"])
 
 
 def _preserved(model):
@@ -32,7 +39,9 @@ def apply(change, argument):
     def around(forward, module, args, kwargs):
         if module.training and not module.is_gradient_checkpointing:
             meet()
-            module.gradient_checkpointing_enable(gradient_checkpointing_kwargs=_HOW)
+            method = next(each for each in ("gradient_checkpointing_enable", "enable_gradient_checkpointing")
+                          if hasattr(module, each))
+            getattr(module, method)(**_ARGUMENTS.get(method, {}))
         return forward(module, *args, **kwargs)
 
     change.around_forward(argument, around)

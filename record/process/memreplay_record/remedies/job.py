@@ -3,8 +3,9 @@ import ast
 import functools
 import os
 
-from memreplay_record.remedies import checkpoint, micro_batches
+from memreplay_record.remedies import checkpoint, edits, micro_batches
 
+UNWRITTEN = edits.unwritten("it makes the script a job of several processes, which torchrun starts")
 SPLIT = "split"  # the last word of an argument: each rank takes its part of the batch
 
 

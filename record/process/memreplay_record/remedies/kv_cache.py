@@ -2,7 +2,7 @@
 import functools
 
 from memreplay_record import on_import
-from memreplay_record.remedies import reads
+from memreplay_record.remedies import edits
 from memreplay_record.remedies.change import Proposal
 
 NAME = "kv_cache"  # kv_cache:static; without an argument the one on the host, of which a layer at a time is on the GPU
@@ -14,18 +14,17 @@ def propose(seen):
     if call is None:
         return
     yield Proposal(
-        NAME, "keys and values of generate() on the host", _lines(call, _ON_HOST),
+        NAME, "keys and values of generate() on the host", edits=_edits(call, _ON_HOST),
         cost="the cache goes over PCIe with each token", cost_rank=2.5, transfers=True, place=call.place,
         preserves_text="the same")
     yield Proposal(
-        f"{NAME}:{_STATIC}", "keys and values of generate() in one place from the start", _lines(call, _STATIC),
+        f"{NAME}:{_STATIC}", "keys and values of generate() in one place from the start", edits=_edits(call, _STATIC),
         cost="Transformers then compiles the model, for minutes, and generates faster", cost_rank=2, place=call.place,
         preserves_text="the same up to rounding", named_only=True)
 
 
-def _lines(call, implementation):
-    added = f"cache_implementation='{implementation}'"
-    return [call.call_of("generate", lambda node: reads.with_argument(node, added)) or f"model.generate(..., {added})"]
+def _edits(call, implementation):
+    return functools.partial(edits.of_keyword, call, "cache_implementation", f'"{implementation}"', "generate")
 
 
 def apply(change, argument):

@@ -1,8 +1,9 @@
 """Makes no logits but the last token's where the script reads no others, by an argument that models of Transformers
 have."""
+import functools
 import inspect
 
-from memreplay_record.remedies import reads
+from memreplay_record.remedies import edits, reads
 from memreplay_record.remedies.change import Proposal
 
 NAME = "last_logits"  # last_logits:CLASS
@@ -31,10 +32,11 @@ def makes_others(torch, output):
 def propose(seen):
     for model in seen.models.values():
         if model.last_logits is not None:
-            call, line = model.last_logits
+            call, argument = model.last_logits
             yield Proposal(
                 f"{NAME}:{model.name}", f"{model.name} makes the last token's logits alone, where only they are read",
-                [line], cost="nothing; it is faster", cost_rank=0.02, place=call.place,
+                edits=functools.partial(edits.of_keyword, call, argument, "1"), cost="nothing; it is faster",
+                cost_rank=0.02, place=call.place,
                 preserves_text="the same up to rounding")
 
 

@@ -2,13 +2,12 @@
 
 A simulated GPU launches these kernels of Triton but does not compute them.
 """
-import ast
 import functools
 import importlib.util
 
 from memreplay_record.remedies import fused_head
 from memreplay_record.remedies.change import Proposal
-from memreplay_record.remedies.chunked_loss import is_plain_or_sum
+from memreplay_record.remedies.chunked_loss import edits_of_loss, is_plain_or_sum
 
 NAME = "liger"  # liger, or liger:MODEL:lm_head with the last layer
 
@@ -24,28 +23,27 @@ def propose(seen):
     if importlib.util.find_spec("liger_kernel") is None:
         return
     if seen.cross_entropy is not None and seen.backward:
-        used = "torch.nn.functional.cross_entropy = liger_cross_entropy  # before training, for a library's loss"
-        if not seen.loss_is_in_library:
-            used = seen.cross_entropy.with_call("cross_entropy", _applied) or \
-                "loss = liger_cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))"
         yield Proposal(
             NAME, "cross entropy of Liger",
-            ["from liger_kernel.transformers.functional import liger_cross_entropy", used],
+            edits=functools.partial(
+                edits_of_loss, seen,
+                ["import torch", "from liger_kernel.transformers.functional import liger_cross_entropy"], (),
+                lambda source, call: source.replace(call.func, "liger_cross_entropy"),
+                ["torch.nn.functional.cross_entropy = liger_cross_entropy"]),
             cost="nothing", cost_rank=0.42, place=seen.cross_entropy.place, group="chunked_loss",
             **_preserved(seen))
     for model, path, layer, call, has_bias, ignore_index in fused_head.found(seen):
-        arguments = ["x.flatten(0, -2)", f"{layer}.weight", "targets.flatten()",
-                     *([f"{layer}.bias"] if has_bias else []), f"ignore_index={ignore_index}"]
+        def applied(x, targets, layer=layer, has_bias=has_bias, ignore_index=ignore_index):
+            bias = f", {layer}.bias" if has_bias else ""
+            return f"liger_fused_linear_cross_entropy({x}.flatten(0, -2), {layer}.weight, {targets}{bias}, " \
+                f"ignore_index={ignore_index})"
+
         yield Proposal(
             f"{NAME}:{model.name}:{path}", f"the last layer ({layer}) and cross entropy of Liger",
-            ["from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy",
-             f"# in place of {layer}(x) and cross_entropy():",
-             f"loss = liger_fused_linear_cross_entropy({', '.join(arguments)})"],
+            edits=functools.partial(
+                fused_head.edits_of, call, layer, applied,
+                ["from liger_kernel.transformers.functional import liger_fused_linear_cross_entropy"]),
             cost="nothing", cost_rank=0.47, place=call.place, group="chunked_loss", **_preserved(seen))
-
-
-def _applied(call):
-    return ast.unparse(ast.Call(ast.Name("liger_cross_entropy"), call.args, call.keywords))
 
 
 def apply(change, argument):

@@ -5,8 +5,9 @@ when its backward pass is over, with the factor by which that multiplied the los
 """
 import ast
 import contextlib
+import functools
 
-from memreplay_record.remedies import checkpoint
+from memreplay_record.remedies import checkpoint, edits
 from memreplay_record.remedies.change import Proposal
 
 NAME = "micro_batches"  # micro_batches:CLASS:PARTS
@@ -20,7 +21,8 @@ def propose(seen):
                 continue
             yield Proposal(
                 f"{NAME}:{model.name}:{parts}", f"the batch in {parts} micro-batches of {model.batch // parts}",
-                _lines(model, parts), cost=f"{parts} smaller passes in place of one", cost_rank=1.5 + parts / 8,
+                edits=functools.partial(_edits, model, parts), cost=f"{parts} smaller passes in place of one",
+                cost_rank=1.5 + parts / 8,
                 place=model.call.place, **_preserved(model))
 
 
@@ -39,18 +41,42 @@ def other_numbers(model):
     return "; dropout draws other numbers" if model.draws else ""
 
 
-def _lines(model, parts):
-    call = model.call.statement.value if isinstance(model.call.statement, ast.Assign) else None
-    if isinstance(call, ast.Call) and call.args and not call.keywords and \
-            all(isinstance(a, ast.Name) for a in call.args):
-        names = [argument.id for argument in call.args]
-        chunks = ", ".join(f"{name}.chunk({parts})" for name in names)
-        return [f"batch = len({names[0]})",
-                f"for {', '.join(names)} in zip({chunks}):", f"    {model.call.text}",
-                f"    (loss * (len({names[0]}) / batch)).backward()  # with the script's own scaler"]
-    return [f"# {model.call.text or model.variable}: a batch of {model.batch // parts}, "
-            f"and gradients of {parts} batches",
-            f"# added before each step (gradient_accumulation_steps={parts})"]
+def _edits(model, parts):
+    """Returns the edits that put a loop over the parts around the statements from the call to backward()."""
+    source = edits.source_of(model.call.path)
+    call = source.call(model.call)
+    first = source.simple(call)
+    block = source.block_of(first)
+    while isinstance(source.parents[first], ast.With) and ".backward(" not in "".join(map(ast.unparse, block)):
+        first = source.parents[first]
+        block = source.block_of(first)
+    behind = block[block.index(first):]
+    last, backward = next(((each, node) for each in behind for node in ast.walk(each) if isinstance(node, ast.Call) and
+                           isinstance(node.func, ast.Attribute) and node.func.attr == "backward"), (None, None))
+    if last is None or hasattr(last, "body"):
+        source.refuse(first, "is not followed by backward() in its block")
+    given = [*call.args, *(each.value for each in call.keywords)]
+    names = list(dict.fromkeys(each.id for each in given if isinstance(each, ast.Name)))
+    if not names or not all(isinstance(each, (ast.Name, ast.Constant)) for each in given):
+        source.refuse(call, "calls the model with more than names")
+    inside = [node for each in behind[:behind.index(last) + 1] for node in ast.walk(each)]
+    if any(isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Store) for node in inside):
+        source.refuse(call, f"is followed by what assigns to {' or '.join(names)}, up to backward()")
+    known = {node for each in block[:behind.index(last) + block.index(first) + 1] for node in ast.walk(each)}
+    if any(node not in known and not source.is_bound_before(node)
+           for node in source.loads(names, source.scope_of(first))):
+        source.refuse(call, f"is not all that reads {' and '.join(names)}")
+    # accelerator.backward(loss), loss.backward(), scaler.scale(loss).backward()
+    loss = backward.func.value
+    while isinstance(loss, ast.Call) and len(loss.args) == 1:
+        loss = loss.args[0]
+    loss = backward.args[0] if backward.args else loss
+    begin, end = source.span(loss)
+    chunks = ", ".join(f"{name}.chunk({parts})" for name in names)
+    header = f"for {names[0]} in {chunks}:" if len(names) == 1 else f"for {', '.join(names)} in zip({chunks}):"
+    samples = source.free_name("samples", "all_samples")
+    return [*source.before(first, [f"{samples} = len({names[0]})"]), *source.wrap(first, last, header),
+            source.edit(begin, begin, "("), source.edit(end, end, f" * len({names[0]}) / {samples})")]
 
 
 def find_loss(torch, output):

@@ -1,9 +1,9 @@
 """What the remedies of optimizers share."""
-import ast
 import functools
 import inspect
 
 from memreplay_record.remedies.change import Proposal
+from memreplay_record.remedies.edits import Unwritten
 
 WITH_STATE = ("Adam", "AdamW", "NAdam", "RAdam", "Adamax", "Adagrad", "Adadelta", "RMSprop")
 _STATE = '''\
@@ -28,11 +28,19 @@ class {name}(torch.optim.{base}):
 '''
 
 
-def proposals(seen, name, value, **words):
-    """Yields a proposal for each optimizer with the argument `name`, which decides how the step is made."""
+def proposals(seen, name, value, other, **words):
+    """Yields a proposal for each optimizer with the argument `name`, which decides how the step is made.
+
+    `other` is the argument that decides the same, and goes.
+    """
+    def edits(each):
+        source, call = _made_by(each)
+        return [*source.set_keyword(call, name, repr(value)),
+                *source.drop_keywords(call, lambda keyword: keyword == other)]
+
     for each in seen.optimizers.values():
         if _is_free_to_choose(each) and name in each.arguments:
-            yield Proposal(f"{name}:{each.name}", f"{each.name}({name}={value})", _lines_of(each, **{name: value}),
+            yield Proposal(f"{name}:{each.name}", f"{each.name}({name}={value})", edits=functools.partial(edits, each),
                            place=each.call.place, group="optimizer", **words)
 
 
@@ -42,31 +50,34 @@ def _is_free_to_choose(optimizer):
         optimizer.foreach is not False
 
 
-def _lines_of(optimizer, **more):
-    """Returns the call that makes the optimizer, with these arguments."""
-    added = [f"{name}={value}" for name, value in more.items()]
+def _made_by(optimizer):
+    """Returns the Source and the call that makes an optimizer. Raises Unwritten if that stands in a library."""
+    if optimizer.made is None:
+        raise Unwritten("no line of the script is known that makes it")
+    source = optimizer.made.source()
+    return source, source.call(optimizer.call)
 
-    def call(node):
-        kept = [ast.unparse(argument) for argument in (*node.args, *node.keywords)
-                if getattr(argument, "arg", None) not in more]
-        return f"{ast.unparse(node.func)}({', '.join(kept + added)})"
 
-    return [optimizer.call.with_call(optimizer.name, call) or f"torch.optim.{optimizer.name}(..., {', '.join(added)})"]
+def edits_of_class(optimizer, made, kept=None, imports=("import torch",), definition=()):
+    """Returns the edits that make the class `made` in place of the script's optimizer: of its keyword arguments those
+    that `kept` has, or all of them."""
+    source, call = _made_by(optimizer)
+    if kept is not None and len(call.args) > 2:
+        source.refuse(call, "has arguments without names")
+    drops = source.drop_keywords(call, lambda keyword: keyword not in kept) if kept is not None else []
+    return [*(edit for line in imports for edit in source.add_import(line, call)),
+            *(source.add_definition(definition, call) if definition else ()),
+            *source.replace(call.func, made), *drops]
 
 
 def in_place_proposals(seen, name, ours, kept, **more):
     """Yields a proposal of the optimizer `ours` of torch.optim, with the arguments `kept` of the script, for each with
     state."""
-    def call(node):
-        given = [ast.unparse(each) for each in node.keywords if each.arg in kept]
-        parameters = [ast.unparse(each) for each in node.args[:1]] or ["..."]
-        return f"torch.optim.{ours}({', '.join(parameters + given)})"
-
     for each in seen.optimizers.values():
         if each.is_pytorch and each.name in WITH_STATE:
             yield Proposal(
                 f"{name}:{each.name}", f"{ours} in place of {each.name}",
-                [each.call.with_call(each.name, call) or f"torch.optim.{ours}(..., lr=...)"],
+                edits=functools.partial(edits_of_class, each, f"torch.optim.{ours}", {"params", *kept}),
                 cost="another training: learning rates must be found anew", preserves=False, place=each.call.place,
                 group="optimizer", **more)
 
@@ -91,12 +102,11 @@ def state_proposals(seen, name, where, words, **more):
     """Yields a proposal for each optimizer with state, which a class of it, made of `words`, keeps elsewhere."""
     for each in seen.optimizers.values():
         if each.is_pytorch and each.name in WITH_STATE:
-            used = each.call.with_call(each.name, lambda call: ast.unparse(
-                ast.Call(ast.Name(words["name"]), call.args, call.keywords)))
-            yield Proposal(f"{name}:{each.name}", f"the state of {each.name} {where}",
-                           [*_STATE.format(base=each.name, **words).splitlines(), "",
-                            used or f"{words['name']}(...)  # in place of {each.name}"],
-                           place=each.call.place, group="optimizer", **more)
+            yield Proposal(
+                f"{name}:{each.name}", f"the state of {each.name} {where}",
+                edits=functools.partial(edits_of_class, each, words["name"],
+                                        definition=_STATE.format(base=each.name, **words).splitlines()),
+                place=each.call.place, group="optimizer", **more)
 
 
 def keep_state(change, base, words):

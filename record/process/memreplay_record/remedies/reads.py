@@ -105,18 +105,13 @@ class Output:
         read = {keys[key] if isinstance(key, int) and key < len(keys) else key for key, _ in self._of_mapping}
         return read if read <= set(keys) else None  # else it is a method of the mapping, or all of it
 
-    def lines(self, parts, output):
-        """Returns the statement and the line after it that drops `parts`."""
-        text = ast.unparse(self._statement)
+    def drop(self, parts, output):
+        """Returns the line after the statement that drops `parts`."""
         if isinstance(output, dict):
             gone = " = ".join(f"{self._target.id}[{key!r}]" for key in parts)
-            return [text, f"{gone} = None  # nothing reads {'it' if len(parts) == 1 else 'them'}"]
+            return f"{gone} = None  # nothing reads {'it' if len(parts) == 1 else 'them'}"
         names = list(dict.fromkeys(self._names[part] for part in parts))
-        return [text, f"del {', '.join(names)}  # nothing reads {'it' if len(names) == 1 else 'them'}"]
-
-    def with_argument(self, text):
-        """Returns the statement with one more argument of the call."""
-        return ast.unparse(self._statement).replace(ast.unparse(self._call), with_argument(self._call, text))
+        return f"del {', '.join(names)}  # nothing reads {'it' if len(names) == 1 else 'them'}"
 
     @functools.cached_property
     def reads_last_logits(self):
@@ -140,12 +135,6 @@ class Output:
         parents = [self._source.parents[node] for node in reads or ()]
         return bool(reads) and all(isinstance(each, ast.Subscript) and each.value is node and _picks_last(each)
                                    for node, each in zip(reads, parents))
-
-
-def with_argument(call, text):
-    """Returns the text of a call with one more argument."""
-    kept = [ast.unparse(argument) for argument in (*call.args, *call.keywords)]
-    return f"{ast.unparse(call.func)}({', '.join([*kept, text])})"
 
 
 def without(output, parts):

@@ -1,7 +1,9 @@
 """Lets scaled_dot_product_attention() choose a kernel that keeps no scores, where the script forbids it."""
+import ast
 import contextlib
 import functools
 
+from memreplay_record.remedies import edits
 from memreplay_record.remedies.change import Proposal
 
 NAME = "sdp_kernel"
@@ -10,13 +12,24 @@ _SWITCHES = ("enable_flash_sdp", "enable_mem_efficient_sdp")
 
 def propose(seen):
     if seen.forbids_kernels is not None:
-        text = seen.forbids_kernels.text
         yield Proposal(
             NAME, "a kernel of scaled_dot_product_attention() that keeps no scores",
-            [f"# without: {text}" if text else "# without the line that forbids these kernels"],
+            edits=functools.partial(_edits, seen.forbids_kernels),
             cost="nothing; it is faster", cost_rank=0.25, place=seen.forbids_kernels.place,
             preserves_text="the same up to rounding; the kernel may have been forbidden for a reason, and dropout in "
                            "it draws other numbers")
+
+
+def _edits(call):
+    source = edits.source_of(call.path)
+    node = source.call(call)
+    if ast.unparse(node.func).rpartition(".")[2] not in _SWITCHES:
+        return [*source.add_import("import contextlib", node), *source.replace(node, "contextlib.nullcontext()")]
+    found = [each for each in ast.walk(source.tree) if isinstance(each, ast.Call) and len(each.args) == 1 and
+             ast.unparse(each.func).rpartition(".")[2] in _SWITCHES and ast.unparse(each.args[0]) == "False"]
+    if node not in found:
+        source.refuse(node, "decides it elsewhere")
+    return [edit for each in found for edit in source.replace(each.args[0], "True")]
 
 
 def around(torch, replaced):

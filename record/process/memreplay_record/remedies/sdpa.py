@@ -5,11 +5,13 @@ The function is rewritten: y = dropout(softmax(mask(q @ k.transpose(-2, -1) * sc
 several statements of one block.
 """
 import ast
+import functools
 import inspect
 import linecache
 import textwrap
 import types
 
+from memreplay_record.remedies import edits
 from memreplay_record.remedies.change import Proposal
 
 NAME = "sdpa"  # sdpa:CLASS
@@ -17,20 +19,25 @@ _SDPA = "scaled_dot_product_attention"
 
 
 def propose(seen):
-    from memreplay_record.remedies import survey
     for model in seen.models.values():
         for cls in model.own_classes:
             found = find(cls)
             if found is not None and any((found.path, line) in seen.lines for line in found.lines):
-                first, last = found.lines[0], found.lines[-1]
                 yield Proposal(
                     f"{NAME}:{cls.__name__}", f"{_SDPA}() in {cls.__name__}",
-                    [f"# in place of what makes the scores and multiplies them by the values, lines {first} to {last}:",
-                     found.text],
-                    cost="nothing; it is faster", cost_rank=0.2, place=survey.place(found.path, first),
+                    edits=functools.partial(_edits, found),
+                    cost="nothing; it is faster", cost_rank=0.2, place=edits.place(found.path, found.lines[0]),
                     preserves_text="the same up to rounding"
                     + (", as the mask is the causal one" if found.is_causal else "")
                     + ("; dropout draws other numbers" if "dropout_p" in found.text else ""))
+
+
+def _edits(found):
+    source = edits.source_of(found.path)
+    by_line = {(each.lineno, each.end_lineno): each for each in ast.walk(source.tree) if isinstance(each, ast.Assign)}
+    *used, last = [by_line[place] for place in found.statements]
+    return [*source.add_import("import torch", last), *(edit for each in used for edit in source.drop(each)),
+            *source.replace(last, found.text)]
 
 
 def apply(change, argument):
@@ -48,8 +55,9 @@ def apply(change, argument):
 class Attention:
     """The attention of a function, and the function without it."""
 
-    def __init__(self, path, lines, text, is_causal, function):
-        self.path, self.lines = path, lines  # of the statements that it takes
+    def __init__(self, path, statements, text, is_causal, function):
+        self.path, self.statements = path, statements  # the first and the last line of each that it takes
+        self.lines = sorted(line for first, last in statements for line in range(first, last + 1))
         self.text, self.is_causal, self.function = text, is_causal, function
 
 
@@ -75,9 +83,8 @@ def find(cls):
                 if any(isinstance(node, ast.Name) and node.id in gone and isinstance(node.ctx, ast.Load)
                        for node in ast.walk(tree)):
                     return None  # the scores are used elsewhere
-                lines = sorted(line for each in [*match.used, statement]
-                               for line in range(each.lineno, each.end_lineno + 1))
-                return Attention(forward.__code__.co_filename, lines, ast.unparse(after), match.is_masked,
+                taken = [(each.lineno, each.end_lineno) for each in [*match.used, statement]]
+                return Attention(forward.__code__.co_filename, taken, ast.unparse(after), match.is_masked,
                                  _function(tree, forward))
     return None
 

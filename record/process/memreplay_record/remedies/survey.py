@@ -4,6 +4,7 @@ The notes (notes.py) see all of it anyway, so a survey changes no event.
 """
 import ast
 import functools
+import itertools
 import linecache
 import os
 import sys
@@ -12,6 +13,8 @@ import weakref
 from memreplay_record import frames, notes, on_import
 from memreplay_record._lost import fields_of, name_of, quietly
 from memreplay_record.remedies import (
+    chunked_loss,
+    edits,
     fused_head,
     last_logits,
     micro_batches,
@@ -19,6 +22,10 @@ from memreplay_record.remedies import (
     sdp_kernel,
 )
 from memreplay_record.remedies.change import class_of
+from memreplay_record.remedies.edits import place
+
+_MAX_CALLS = 8  # of the script, one inside the other, in which something is made or called
+_NOTED = "noted"  # what runs in place of __init__() of Optimizer
 
 
 def _is_own_class(cls):
@@ -26,21 +33,20 @@ def _is_own_class(cls):
     return code is not None and frames.is_own(code.co_filename)
 
 
-def place(path, line):
-    return f"{os.path.basename(path)}:{line}"
-
-
-def place_of(cls):
-    """Returns the place of forward() of a class of modules."""
-    code = getattr(cls.forward, "__code__", None)
-    return place(code.co_filename, code.co_firstlineno) if code is not None else ""
-
-
 class Call:
-    """A line of the script."""
+    """A line of the script, and the call in it that runs if the frame's code and instruction are known."""
 
-    def __init__(self, path, line):
+    def __init__(self, path, line, code=None, instruction=-1):
         self.path, self.line = path, line
+        self._code, self._instruction = code, instruction
+
+    @functools.cached_property
+    def ends(self):
+        """Where the call ends, as a tree has it: (line, column). None: unknown."""
+        if self._code is None or not hasattr(self._code, "co_positions"):  # 3.11
+            return None
+        found = next(itertools.islice(self._code.co_positions(), self._instruction // 2, None), (None,) * 4)
+        return (found[1], found[3]) if None not in found else None
 
     @property
     def place(self):
@@ -98,7 +104,48 @@ def _keywords_of(module):
 
 
 def call_of(frame):
-    return Call(frame.f_code.co_filename, frame.f_lineno) if frame is not None else Call("", 0)
+    return Call(frame.f_code.co_filename, frame.f_lineno, frame.f_code, frame.f_lasti) if frame is not None \
+        else Call("", 0)
+
+
+def calls_of(frame):
+    """Returns the Calls of the script around a frame, innermost first."""
+    found = []
+    while frame is not None and len(found) < _MAX_CALLS:
+        if frames.is_own(frame.f_code.co_filename):
+            found.append(call_of(frame))
+        frame = frame.f_back
+    return found
+
+
+class Making:
+    """Where an object is made: the Calls of the script, innermost first, and the file that calls its class."""
+
+    def __init__(self, made):
+        frame, inside = sys._getframe(1), False
+        while frame is not None:
+            code = frame.f_code
+            is_its = code.co_argcount > 0 and frames.locals_of(frame).get(code.co_varnames[0]) is made
+            if inside and not is_its:
+                break
+            inside = inside or is_its and code.co_name in ("__init__", _NOTED)
+            frame = frame.f_back
+        self.made = weakref.ref(made)
+        self.path = frame.f_code.co_filename if frame is not None else ""
+        self.calls = calls_of(frame)
+
+    @property
+    def call(self):
+        return self.calls[0] if self.calls else Call("", 0)
+
+    def source(self):
+        """Returns the Source of the file whose line makes it. Raises Unwritten if that is a library's."""
+        if self.path and not frames.is_own(self.path):
+            raise edits.Unwritten(f"it is made in a library, {os.path.basename(self.path)}")
+        return edits.source_of(self.path)
+
+    def binding(self, what):
+        return edits.binding_of(self.calls, what)
 
 
 def _name_of(value, frame):
@@ -131,24 +178,28 @@ class Repeated:
     def name(self):
         return name_of(self.cls)
 
-    @property
-    def place(self):
-        return place_of(self.cls)
+    def place(self, model):
+        """Returns the line of forward(), or that of the script which calls the model if that is a library's."""
+        code = getattr(self.cls.forward, "__code__", None)
+        return place(code.co_filename, code.co_firstlineno) if _is_own_class(self.cls) else model.call.place
 
 
 class Model:
     """A class of modules that the script itself calls, or DDP for it."""
 
-    def __init__(self, torch, called, frame):
+    def __init__(self, torch, called, frame, making):
         module = _replicated(torch, called)
+        self.made = making  # the Making of it, or None
         self.cls, self.call, self.variable = class_of(module), call_of(frame), _name_of(called, frame)
-        self.ddp = called if called is not module else None
+        self.ddp, self.ddp_made = called if called is not module else None, None
         self.is_sharded = class_of(module) is not type(module)
         self.in_job = torch.distributed.is_available() and torch.distributed.is_initialized()
         self.trained = self.evaluated = False  # called with gradients and without
-        self.needless_gradients = None  # the Call of an evaluation that keeps activations for a backward
-        self.unread = {}  # (file, line) of a call -> the lines that drop what nothing reads of its output
-        self.last_logits = None  # (the Call, its line with an argument): the model makes no logits that nothing reads
+        self.training_lines = set()  # (file, line) of the script around a call in training
+        # (file, line) of a call in evaluation that keeps activations for a backward -> the Calls around it
+        self.needless_gradients = {}
+        self.unread = {}  # (file, line) of a call -> (the Call, the line that drops what nothing reads of its output)
+        self.last_logits = None  # (the Call, an argument of it that is 1): the model makes no logits that nothing reads
         self.differentiated_in_evaluation = False
         self.autocast = False
         self.fills_cache = False  # whether its forward() fills a cache of keys and values of Transformers in training
@@ -157,11 +208,7 @@ class Model:
         self.parameter_bytes = sum(p.numel() * p.element_size() for p in parameters)
         self.trained_bytes = sum(p.numel() * p.element_size() for p in parameters if p.requires_grad)
         self.dtypes = {str(p.dtype).removeprefix("torch.") for p in parameters}  # and that of autocast
-        self.can_checkpoint_itself = callable(getattr(self.cls, "gradient_checkpointing_enable", None)) and \
-            fields_of(module).get("supports_gradient_checkpointing",
-                                  getattr(self.cls, "supports_gradient_checkpointing", False))
-        self.checkpoints_itself = self.can_checkpoint_itself and \
-            bool(getattr(module, "is_gradient_checkpointing", False))
+        self.checkpointing = Checkpointing.of(module)  # None: it has none of its own
         self.repeated = _repeated(torch, module)
         self.large = _large(torch, module, {each.cls for each in self.repeated})
         # The class of a model of Transformers that could use scaled_dot_product_attention() and does not.
@@ -187,10 +234,39 @@ class Model:
     def name(self):
         return name_of(self.cls)
 
+    @property
+    def is_trained(self):
+        return self.trained or self.differentiated_in_evaluation
+
+    def binding(self):
+        """Returns the Binding of the model. Raises edits.Unwritten if no statement of the script makes it."""
+        if self.made is None:
+            raise edits.Unwritten(f"no line of the script is known that makes {self.name}")
+        return self.made.binding(self.name)
+
     def see_autocast(self, torch):
         if torch.is_autocast_enabled():
             self.autocast = True
             self.dtypes.add(str(torch.get_autocast_gpu_dtype()).removeprefix("torch."))
+
+
+class Checkpointing:
+    """The checkpointing that a model of Transformers or Diffusers has, by the method that turns it on."""
+
+    def __init__(self, module, path, method):
+        self.cls, self.path, self.method = type(module), path, method
+        self.is_on = bool(getattr(module, "is_gradient_checkpointing", False))
+
+    @classmethod
+    def of(cls, model):
+        """Returns that of the outermost module in a model that has one, or None."""
+        for path, module in notes.modules_of(model):
+            for method, supports in (("gradient_checkpointing_enable", "supports_gradient_checkpointing"),
+                                     ("enable_gradient_checkpointing", "_supports_gradient_checkpointing")):
+                if callable(getattr(type(module), method, None)) and \
+                        fields_of(module).get(supports, getattr(type(module), supports, False)):
+                    return cls(module, "" if type(model).__module__.startswith("peft.") else path, method)
+        return None
 
 
 def _replicated(torch, module):
@@ -212,7 +288,9 @@ def _repeated(torch, model):
             if issubclass(type(child), lists) or not notes.entries(child, "_modules") or not parameters:
                 continue
             cls = class_of(child)
-            places.setdefault(cls, []).append("" if issubclass(type(module), torch.nn.ModuleDict) else path)
+            is_all = not issubclass(type(module), torch.nn.ModuleDict) and \
+                len({class_of(each) for _, each in notes.entries(module, "_modules")}) == 1
+            places.setdefault(cls, []).append(path if is_all else "")
             found.setdefault(cls, []).append(child)
             sizes[cls] = sizes.get(cls, 0) + sum(p.numel() for p in parameters)
             inside.add(f"{path}.{name}." if path else f"{name}.")
@@ -241,8 +319,9 @@ def _large(torch, model, repeated):
 
 
 class Optimizer:
-    def __init__(self, optimizer, call):
-        self.cls, self.call = type(optimizer), call
+    def __init__(self, optimizer, made):
+        self.cls, self.made = type(optimizer), made
+        self.call = made.call if made is not None else Call("", 0)
         groups = fields_of(optimizer).get("param_groups")
         group = groups[0] if groups else {}
         self.foreach, self.fused = group.get("foreach"), group.get("fused")
@@ -288,6 +367,8 @@ class Seen:
         self.backward = False  # there was a backward pass
         self.forbids_kernels = None  # the Call that keeps scaled_dot_product_attention() from kernels without scores
         self.keeps_gradients = None  # the Call of zero_grad(set_to_none=False)
+        self.mode_changes = {}  # (file, line) -> the Call that changes a module between training and evaluation
+        self.plain_loss = None  # the Call that computes the mean or sum of a loss over rows of logits
         self.cross_entropy = None  # the Call that computes a loss of logits on the GPU
         self.loss_is_in_library = False  # which the Call calls, and which calls cross_entropy()
         self.lines = set()  # (file, line) of the script that allocated, itself or what it called
@@ -295,7 +376,7 @@ class Seen:
         self.needs_all_gradients = False
 
     def trained(self):
-        return [model for model in self.models.values() if model.trained and self.backward]
+        return [model for model in self.models.values() if model.is_trained and self.backward]
 
     def read(self, snapshot):
         """Reads the stacks of a snapshot."""
@@ -325,7 +406,7 @@ class SurveyingNotes(notes.Notes):
 
     def __init__(self, torch, watch, count):
         self.seen = Seen(torch)
-        self._made = {}  # id of an optimizer -> the Call that made it
+        self._made = {}  # id of a module or an optimizer -> its Making
         self._before = None  # the _State before the call of a model that is trained
         self._waiting = None  # a Model that ran in evaluation with gradients, while no backward followed
         super().__init__(torch, watch, count)
@@ -334,6 +415,10 @@ class SurveyingNotes(notes.Notes):
         optimizer.zero_grad = self._noting_zero_grad(optimizer.zero_grad)
         optimizer.__init__ = self._noting_made(optimizer.__init__)
         self._backwards = 0  # since the last step
+        hooks = torch.nn.modules.module
+        hooks.register_module_parameter_registration_hook(self._see_making)
+        hooks.register_module_module_registration_hook(self._see_making)
+        torch.nn.Module.train = self._noting_mode(torch.nn.Module.train)
         sdp_kernel.around(torch, self._noting_forbidden)
         torch.nn.functional.cross_entropy = self._noting_head(torch.nn.functional.cross_entropy)
         self._scaler = getattr(torch.amp, "GradScaler", torch.cuda.amp.GradScaler)
@@ -365,6 +450,27 @@ class SurveyingNotes(notes.Notes):
             return zero_grad(optimizer, set_to_none)
         return noted
 
+    def _noting_mode(self, train):
+        inside = []  # modules
+
+        @functools.wraps(train)
+        def noted(module, mode=True):
+            if not inside:
+                note(module, mode)
+            inside.append(module)
+            try:
+                return train(module, mode)
+            finally:
+                inside.pop()
+
+        @quietly("where a module changes between training and evaluation")
+        def note(module, mode):
+            frame = own_frame()
+            if frame is not None and module.training != mode and self.torch.cuda.is_initialized():
+                call = call_of(frame)
+                self.seen.mode_changes[call.path, call.line] = call
+        return noted
+
     def _noting_head(self, cross_entropy):
         @functools.wraps(cross_entropy)
         def noted(input, target, *args, **kwargs):
@@ -378,6 +484,9 @@ class SurveyingNotes(notes.Notes):
                     if self._open else None
                 if model is not None:
                     model.see_autocast(self.torch)  # inside its forward()
+                if not args and self.seen.plain_loss is None and issubclass(type(input), self.torch.Tensor) and \
+                        chunked_loss.is_plain_or_sum(input, target, **kwargs):
+                    self.seen.plain_loss = call_of(own_frame())
                 if not args and issubclass(type(input), self.torch.Tensor) and \
                         fused_head.is_plain(input, target, **kwargs):
                     self._see_head(input, kwargs.get("ignore_index", -100))
@@ -418,10 +527,20 @@ class SurveyingNotes(notes.Notes):
     def _noting_made(self, init):
         @functools.wraps(init)
         def noted(optimizer, *args, **kwargs):
-            self._made[id(optimizer)] = call_of(own_frame())
-            self.seen.classes.update(map(name_of, type.mro(type(optimizer))))
+            note(optimizer)
             return init(optimizer, *args, **kwargs)
+
+        @quietly("where an optimizer is made")
+        def note(optimizer):
+            self._made[id(optimizer)] = Making(optimizer)
+            self.seen.classes.update(map(name_of, type.mro(type(optimizer))))
         return noted
+
+    @quietly("where a module is made")
+    def _see_making(self, module, name, member):
+        known = self._made.get(id(module))
+        if known is None or known.made() is not module:
+            self._made[id(module)] = Making(module)
 
     def _before_module(self, module, args):
         self._see_class(module)
@@ -436,6 +555,9 @@ class SurveyingNotes(notes.Notes):
     @quietly("the class of a module")
     def _see_class(self, module):
         self.seen.classes.add(name_of(class_of(module)))
+        model = self.seen.models.get(class_of(_replicated(self.torch, self._open[0].module))) if self._open else None
+        if model is not None and not model.autocast:
+            model.see_autocast(self.torch)  # inside its forward(), where accelerate turns it on
 
     @quietly("what a model returns to the script")
     def _see_result(self, module, args, output):
@@ -463,11 +585,11 @@ class SurveyingNotes(notes.Notes):
         with self.torch._C.DisableTorchFunction():
             parts = found.unread(self.torch, output)
             if parts:
-                model.unread[call.path, call.line] = found.lines(parts, output)
+                model.unread[call.path, call.line] = call, found.drop(parts, output)
             argument = last_logits.argument_of(module, args, _keywords_of(module))
             if argument and model.last_logits is None and found.reads_last_logits and \
                     last_logits.makes_others(self.torch, output):
-                model.last_logits = call, found.with_argument(f"{argument}=1")
+                model.last_logits = call, argument
 
     @quietly("what a model that the script calls is made of")
     def _see_call(self, module, args):
@@ -476,7 +598,9 @@ class SurveyingNotes(notes.Notes):
             cls, frame = class_of(_replicated(torch, module)), own_frame()
             model = self.seen.models.get(cls)
             if model is None:
-                model = self.seen.models[cls] = Model(torch, module, frame)
+                making = self._made.get(id(_replicated(torch, module)))
+                model = self.seen.models[cls] = Model(torch, module, frame, making)
+                model.ddp_made = self._made.get(id(module)) if model.ddp is not None else None
                 self.seen.classes.update(name_of(class_of(each)) for _, each in notes.modules_of(module))
             graded = torch.is_grad_enabled() and \
                 any(p.requires_grad for p in notes.parameters_of(module))
@@ -485,6 +609,7 @@ class SurveyingNotes(notes.Notes):
                 if not model.trained:  # the line to change is that of the training
                     model.call, model.variable = call_of(frame), _name_of(module, frame)
                 model.trained = True
+                model.training_lines.update((call.path, call.line) for call in calls_of(frame))
                 self._before = _State(torch, _replicated(torch, module)) if model.batch == 0 else None
                 model.takes_floats = model.takes_floats or any(
                     torch.is_tensor(value) and value.is_floating_point() for value in args)
@@ -492,7 +617,8 @@ class SurveyingNotes(notes.Notes):
                 model.evaluated = True
             self._waiting = None
             if graded and not module.training:
-                model.needless_gradients = model.needless_gradients or call_of(frame)
+                if frame is not None:
+                    model.needless_gradients.setdefault((frame.f_code.co_filename, frame.f_lineno), calls_of(frame))
                 self._waiting = model
 
     def _begin_backward(self, args):
@@ -512,8 +638,7 @@ class SurveyingNotes(notes.Notes):
     @quietly("how an optimizer was made")
     def _see_class_of(self, optimizer):
         if type(optimizer) not in self.seen.optimizers:
-            call = self._made.get(id(optimizer), Call("", 0))
-            self.seen.optimizers[type(optimizer)] = Optimizer(optimizer, call)
+            self.seen.optimizers[type(optimizer)] = Optimizer(optimizer, self._made.get(id(optimizer)))
 
     def taken(self):
         self.seen.compiled = bool(self._is_compiled)

@@ -2,23 +2,31 @@
 
 Until the name is assigned again they are live otherwise: through the backward pass, and while the next ones are made.
 """
+import functools
 import sys
 
-from memreplay_record.remedies import reads
+from memreplay_record.remedies import edits, reads
 from memreplay_record.remedies.change import Proposal
 
 NAME = "unread_output"  # unread_output:CLASS
 
 
 def propose(seen):
-    from memreplay_record.remedies import survey
     for model in seen.models.values():
         if model.unread:
+            (path, line), *_ = model.unread
             yield Proposal(
                 f"{NAME}:{model.name}", f"what {model.name} returns and nothing reads is freed at once",
-                [line for lines in model.unread.values() for line in lines],
-                cost="nothing", cost_rank=0.02, place=survey.place(*next(iter(model.unread))),
-                preserves_text="the same")
+                edits=functools.partial(_edits, model), cost="nothing", cost_rank=0.02,
+                place=edits.place(path, line), preserves_text="the same")
+
+
+def _edits(model):
+    found = []
+    for call, line in model.unread.values():
+        source = edits.source_of(call.path)
+        found += source.after(source.simple(source.call(call)), [line])
+    return found
 
 
 def _count_of_a_local():

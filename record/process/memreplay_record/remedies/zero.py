@@ -23,11 +23,12 @@ def propose(seen):
         around = "" if model.in_job else f"DDP of {model.name} and "
         yield Proposal(
             ":".join([NAME, each.name, *more]), f"{around}ZeroRedundancyOptimizer of {each.name} on {job.ranks()} GPUs",
-            ["from torch.distributed.optim import ZeroRedundancyOptimizer", *job.lines_before(model),
+            lines=["from torch.distributed.optim import ZeroRedundancyOptimizer", *job.lines_before(model),
              *([] if model.in_job else ddp.lines_of(model)),
              each.call.with_call(each.name, _sharded) or
              f"ZeroRedundancyOptimizer(params, optimizer_class=torch.optim.{each.name}, ...)",
              *(job.lines_of_split(model) if split else [])],
+            edits=job.UNWRITTEN,
             cost=f"each step and rank receives {job.exchanged(model.trained_bytes)} of parameters by broadcast" +
                  ("" if model.in_job else
                   f", and each pass {job.exchanged(model.trained_bytes, 2)} of gradients by all-reduce"),
