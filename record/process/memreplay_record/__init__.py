@@ -30,6 +30,10 @@ def start():
     if settings.edits:
         from memreplay_record import edited
         edited.begin(settings.edits)
+    if settings.survey:
+        from memreplay_record.remedies import constructor, parsers
+        parsers.begin()
+        constructor.begin()
     on_import.watch("torch", lambda spec: _before_torch(spec, settings),
                     lambda torch: _after_torch(torch, settings))
 

@@ -17,7 +17,7 @@ def propose(seen):
             yield Proposal(
                 f"{NAME}:{own.cls.__name__}", f"{own.cls.__name__}.{own.method}()",
                 edits=functools.partial(_edits, model), cost="a second forward pass of each layer",
-                cost_rank=1 + share, place=model.call.place, group="checkpoint", **_preserved(model))
+                cost_rank=1 + share, place=model.call.place, group="checkpoint", **preserved(model))
 
 
 def _edits(model):
@@ -26,7 +26,7 @@ def _edits(model):
     return found.after([f"{module_text(found.name, own.path)}.{own.method}({given})"])
 
 
-def _preserved(model):
+def preserved(model):
     if any(each.tracks for each in model.repeated):
         return {"preserves": False,
                 "preserves_text": "other results: BatchNorm's running statistics move twice in each step"}

@@ -23,10 +23,10 @@ def propose(seen):
                 f"{NAME}:{model.name}:{parts}", f"the batch in {parts} micro-batches of {model.batch // parts}",
                 edits=functools.partial(_edits, model, parts), cost=f"{parts} smaller passes in place of one",
                 cost_rank=1.5 + parts / 8,
-                place=model.call.place, **_preserved(model))
+                place=model.call.place, **preserved(model))
 
 
-def _preserved(model):
+def preserved(model):
     if model.mixes_samples:
         return {"preserves": False,
                 "preserves_text": "other statistics of batch normalisation, which sees a part of the batch"}
