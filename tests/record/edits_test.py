@@ -1,9 +1,12 @@
 """Checks the edits of a script's own files that `memreplay advise` proposes: they apply, they run, and they save what
 the same change saves that is made from outside."""
+import json
+import os
 import pathlib
+import subprocess
 import sys
 
-from recorded import HERE, Case, Recorded, main, needs_libraries
+from recorded import HERE, Case, Recorded, Setting, main, needs_libraries
 
 sys.path.insert(0, str(HERE.parents[1] / "record" / "process"))
 from memreplay_record.remedies import edits
@@ -220,6 +223,18 @@ class EditsTest(Case):
         proposals = self.try_each(TRAINER, ["hf_checkpoint:GPT2LMHeadModel", "chunked_loss"])
         self.assertEqual(proposals["fused:AdamW"]["unwritten"], "it is made in a library, trainer.py")
         self.assertEqual({each["place"].partition(":")[0] for each in proposals.values()}, {"script.py"})
+
+    def test_the_answer(self):
+        """advise runs the edits themselves, and answers with them as a patch, which applies."""
+        path = self.script(LOOP)
+        done = subprocess.run([Setting.memreplay, "advise", "--json", "--python", Setting.python, "--card", "rtx-4090",
+                               "--try", "checkpoint:Block", "--", path], capture_output=True, text=True, check=False,
+                              env={**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder, "cache")})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        row = next(each for each in json.loads(done.stdout)["advice"]["rows"] if "checkpoint:Block" in each["remedies"])
+        self.assertEqual((row["error"], row["unwritten"]), ("", ""))
+        subprocess.run(["patch", "-p1"], input=row["patch"], text=True, check=True, cwd=self.folder)
+        self.assertEqual(self.peak(self.run_script(path)), int(row["peak_allocated_bytes"]))
 
     def test_together(self):
         """Edits of several changes are right together."""
