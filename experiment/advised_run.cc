@@ -9,6 +9,7 @@
 #include "report/ask/file_report.h"
 #include "report/ask/replay.h"
 #include "report/device/device_report.h"
+#include "report/words/record_faults.h"
 #include "sim/study/study.h"
 #include "sim/whatif/capacity_walk.h"
 #include "sim/whatif/conf_search.h"
@@ -150,6 +151,9 @@ absl::Status StudyRun(proto::RecordReport* report) {
   for (const proto::RecordedProcess& process : report->processes()) {
     ASSIGN_OR_RETURN(const OpenedFile opened, OpenFile(process.snapshot()));
     RETURN_IF_ERROR(AddProcess(opened, process, run));
+    if (const std::string late = LateStateText(process.late_state()); !late.empty()) {
+      run->add_notes(late);
+    }
   }
   return absl::OkStatus();
 }

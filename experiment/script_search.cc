@@ -44,6 +44,7 @@ proto::ScriptRow ScriptRowOf(const proto::RecordReport& report) {
       row.set_error_function(process.error_function());
     }
     row.set_ooms(BoundedSum(row.ooms(), process.ooms()));
+    row.set_late_state(std::max(row.late_state(), process.late_state()));
     for (const proto::RecordedCard& card : process.cards()) {
       row.set_peak_reserved(std::max(row.peak_reserved(), card.peak_reserved()));
       row.set_peak_allocated(std::max(row.peak_allocated(), card.peak_allocated()));

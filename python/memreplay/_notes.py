@@ -165,6 +165,8 @@ class Notes:
         self._member_hooks: List[Any] = []
         self._module_hooks: List[Any] = []
         self._optimizer_hooks: List[Any] = []
+        self._late_state: Dict[int, int] = {}  # optimizers whose state no backward pass has met -> its bytes
+        self._met_state: Set[int] = set()  # those whose state one has met
         self._engine: Optional[_Engine] = None
         self._undo_watching: Optional[Callable[[], Any]] = None
         self._is_compiled: Set[str] = set()  # "module", "function"
@@ -519,6 +521,8 @@ class Notes:
     @quietly("where a backward pass begins")
     def _begin_backward(self, args: Any) -> None:
         if self._ready():
+            self._met_state.update(self._late_state)
+            self._late_state.clear()
             with self.torch._C.DisableTorchFunction():
                 if self._backward == 0:
                     if self._open and threading.get_ident() == self._thread and not self._runs(self._open[0].module):
@@ -554,6 +558,14 @@ class Notes:
             with self.torch._C.DisableTorchFunction():
                 self._note("end")
                 self._see_optimizer(optimizer)
+                if id(optimizer) not in self._met_state:
+                    states = [value for _, value in dict.items(fields_of(optimizer).get("state", {}))]
+                    self._late_state[id(optimizer)] = sum(
+                        t.numel() * t.element_size() for t in tensors(states, self.torch.Tensor) if t.is_cuda)
+
+    def late_state(self) -> int:
+        """Returns the bytes of optimizers' state that a first step made, if no backward pass came after it."""
+        return sum(self._late_state.values())
 
     @quietly("the parameters and the state of an optimizer")
     def _see_optimizer(self, optimizer: Any) -> None:

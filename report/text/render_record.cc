@@ -280,6 +280,9 @@ void AppendReplays(const proto::RecordedProcess& process, std::string* text) {
 
 void AppendAssumptions(const proto::RecordedProcess& process, std::string* text) {
   std::vector<std::string> rows;
+  if (const std::string late = LateStateText(process.late_state()); !late.empty()) {
+    rows.push_back(late);
+  }
   for (const auto& assumption : process.card().assumptions()) {
     rows.push_back(
         StrCat(CleanText(assumption.what()), ", ", FormatCount(assumption.calls(), "call")));

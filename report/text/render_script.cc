@@ -68,6 +68,16 @@ std::string LargestFound(const std::string& key, const proto::ScriptCase& found)
   return StrCat("the largest ", name, " that fits is ", absl::StrJoin(bounds, " and "), ".");
 }
 
+// Says that the rows which fit end too early, if one of them does.
+std::string LateState(const proto::ScriptCase& found) {
+  int64_t late = 0;
+  for (const proto::ScriptRow& row : found.rows()) {
+    if (row.fits()) late = std::max(late, row.late_state());
+  }
+  const std::string text = LateStateText(late);
+  return text.empty() ? "" : StrCat("NOT THE WHOLE NEED: ", text, "\n");
+}
+
 std::string ScriptRuns(const proto::ScriptReport& report) {
   return StrCat(
       report.stopped_by().empty() ? ""
@@ -82,7 +92,8 @@ std::string ScriptRuns(const proto::ScriptReport& report) {
 std::string RenderScriptFit(const proto::ScriptReport& report) {
   std::string text = StrCat(ScriptProgram(report), "\n");
   for (const proto::ScriptCase& found : report.cases()) {
-    StrAppend(&text, ScriptCaseName(found), ": ", LargestFound(report.key(), found), "\n");
+    StrAppend(&text, ScriptCaseName(found), ": ", LargestFound(report.key(), found), "\n",
+              LateState(found));
     Table table = ScriptTable(report.key());
     for (const proto::ScriptRow& row : found.rows()) AddScriptRow(row, "", &table);
     AddTable(table, &text);
@@ -101,6 +112,7 @@ std::string RenderScriptSweep(const proto::ScriptReport& report) {
     return a.first->fits() && a.first->peak_reserved() < b.first->peak_reserved();
   });
   std::string text = StrCat(ScriptProgram(report), "\n");
+  for (const proto::ScriptCase& found : report.cases()) text += LateState(found);
   Table table = ScriptTable(report.key());
   for (const auto& [row, found] : rows) AddScriptRow(*row, ScriptCaseName(*found), &table);
   AddTable(table, &text);

@@ -77,6 +77,15 @@ RunEnd EndOf(const proto::RecordReport& report) {
   return end;
 }
 
+std::string LateStateText(int64_t late_state) {
+  constexpr int64_t kWorthSaying = int64_t{1} << 20;
+  if (late_state < kWorthSaying) return "";
+  return StrCat(
+      "Only one step of the optimizer was run. It made ", FormatSize(late_state),
+      " of state, which the backward pass of the next step needs on top of these figures: "
+      "run two steps.");
+}
+
 void AddEnds(proto::RecordReport* report) {
   for (proto::RecordedProcess& process : *report->mutable_processes()) {
     const RunEnd end = EndOf(*report, process);

@@ -2,6 +2,7 @@
 #ifndef MEMREPLAY_REPORT_WORDS_RECORD_FAULTS_H_
 #define MEMREPLAY_REPORT_WORDS_RECORD_FAULTS_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,10 @@ enum class RunEnd {
 // Return how a run ended, and how it did for one of its processes.
 RunEnd EndOf(const proto::RecordReport& report);
 RunEnd EndOf(const proto::RecordReport& report, const proto::RecordedProcess& process);
+
+// Returns that a run ended before the backward pass that has `late_state` bytes of an optimizer's
+// state on top of its peak (proto/record.proto); "" if they are too few to be worth saying.
+std::string LateStateText(int64_t late_state);
 
 // Sets `ended` of the report's processes.
 void AddEnds(proto::RecordReport* report);

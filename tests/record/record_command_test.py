@@ -248,6 +248,21 @@ class RecordCommandTest(Case):
         self.assertRegex(self.answer(["--steps", "1"], "endless.py"), " stopped by --steps; up to there it reserved .*"
                                                                       " left, and the whole run may need more")
 
+    def test_one_step(self):
+        """The state that the only step makes is live in the next backward pass, and no figure has it."""
+        body = ("import sys, torch\nmodel = torch.nn.Linear(1024, 512, bias=False, device='cuda')\n"
+                "optimizer = torch.optim.Adam(model.parameters())\nfor _ in range(int(sys.argv[1])):\n"
+                "    model(torch.ones(1, 1024, device='cuda')).sum().backward()\n    optimizer.step()\n")
+        script = os.path.join(self.folder, "steps.py")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(body)
+        late = {}
+        for steps in ("1", "2"):
+            status, answer = self.script("sweep", "--n=1,2", "--", script, steps)
+            self.assertEqual(status, 0, answer)
+            late[steps] = answer["cases"][0]["rows"][0]["late_state"]
+        self.assertEqual(late, {"1": 4 << 20, "2": 0})  # two moments of 2 MiB
+
     def test_pools_that_are_gone(self):
         if older_than("2.5"):
             self.skipTest("torch.cuda.MemPool came with 2.5")
