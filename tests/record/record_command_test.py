@@ -353,6 +353,23 @@ class RecordCommandTest(Case):
             self.assertEqual(status, 2)
             self.assertIn(why, answer)
 
+    def test_a_script_that_changed_runs_again(self):
+        script = os.path.join(self.folder, "sizes.py")
+        body = "import torch\ntorch.empty({} << 20, dtype=torch.uint8, device='cuda')\n"
+        for text, size, runs in ((body.format(30), 30, 2), (body.format(40), 40, 2), (body.format(40), 40, 0)):
+            with self.subTest(size=size, runs=runs):
+                if runs:
+                    with open(script, "w", encoding="utf-8") as file:
+                        file.write(text)
+                _, answer = self.script("sweep", "--n=1,2", "--", script)
+                self.assertEqual((answer["runs"], answer["cases"][0]["rows"][0]["peak_allocated"] >> 20), (runs, size))
+        # One that is written while it runs: which text was read is unknown.
+        changing = body.format(40) + "open(__file__, 'a').write('#')\n"
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(changing)
+        for _ in range(2):
+            self.assertEqual(self.script("sweep", "--n=1,2", "--", script)[1]["runs"], 2)
+
     def test_fit_script_with_a_share(self):
         """24 of 104 MiB are the least that this server starts with, and 80 of 104 the most."""
         status, answer = self.script("fit", "--memory-fraction=?", "--step", "0.04", "--", *program("share.py"))

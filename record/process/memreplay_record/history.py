@@ -54,6 +54,7 @@ class History:
         self.torch, self.settings = torch, settings
         self.pid = None  # of the process that records; a fork of it starts anew
         self.began = time.time()
+        self.script = getattr(sys.modules.get("__main__"), "__file__", None)  # Python forgets it at the script's end
         self.values = None  # counts the stand-in values that the script read
         self.compilations = None  # counts graphs, breaks and recompilations
         self.steps = None  # ends the script after as many as were requested
@@ -180,7 +181,7 @@ class History:
             "group": ranks.largest_group,
             "seconds": time.time() - self.began,
             **(_error_of(ended) if ended is not None else {}),
-            "sources": _sources(),
+            "sources": _sources(self.script, self.began),
             "visible": os.environ.get("CUDA_VISIBLE_DEVICES", ""),
             "cards": cards,
             "randomized": _is_randomized(),
@@ -246,15 +247,18 @@ def _error_of(error):
     }
 
 
-def _sources():
-    """Returns the source files of the script: a run can be answered from an earlier one if none changed."""
+def _sources(script, began):
+    """Returns the source files of the script: a run can be answered from an earlier one if none changed.
+
+    What was changed since the run began has the time 0, as which text was read is unknown.
+    """
     installed = [sys.prefix + os.sep, sys.base_prefix + os.sep, frames.FOLDER]
     # torch.distributed writes a module into a temporary folder, which goes with the process.
     written = getattr(sys.modules.get("torch.distributed.nn.jit.instantiator"), "INSTANTIATED_TEMPLATE_DIR_PATH", None)
     if written is not None:
         installed.append(os.path.abspath(written) + os.sep)
     torch = sys.modules["torch.version"]
-    found = {torch.__file__}
+    found = {torch.__file__, *([os.path.abspath(script)] if isinstance(script, str) else ())}
     for module in list(sys.modules.values()):
         try:
             file = os.path.abspath(_lost.fields_of(module)["__file__"])
@@ -268,7 +272,8 @@ def _sources():
             status = os.stat(path)
         except OSError:
             continue
-        rows.append({"path": path, "size": status.st_size, "modified": status.st_mtime_ns})
+        modified = status.st_mtime_ns if status.st_mtime < began else 0
+        rows.append({"path": path, "size": status.st_size, "modified": modified})
     return rows
 
 
