@@ -219,25 +219,25 @@ class Writer {
                                    static_cast<int64_t>(file_.size() + 4)));
   }
 #else
-  void attach_code() {
-    put_address(0, attach_slot_);     // x0 = attach
-    file_.put(uint32_t{0xf8408411});  // ldr x17, [x0], 8: the table follows
-    file_.put(kBranchToX17);
+  void WriteAttachCode() {
+    PutAddress(0, attach_slot_);      // x0 = attach
+    file_.Put(uint32_t{0xf8408411});  // ldr x17, [x0], 8: the table follows
+    file_.Put(kBranchToX17);
   }
-  void thunk_code(uint64_t entry) {
-    put_address(16, entry);           // x16 = entry
-    file_.put(uint32_t{0xf9400211});  // ldr x17, [x16]
-    file_.put(kBranchToX17);
+  void WriteThunkCode(uint64_t entry) {
+    PutAddress(16, entry);            // x16 = entry
+    file_.Put(uint32_t{0xf9400211});  // ldr x17, [x16]
+    file_.Put(kBranchToX17);
   }
 
   static constexpr uint32_t kBranchToX17 = 0xd61f0220;
 
   // Writes instructions that put the address of `target` into a register: adrp, add.
-  void put_address(uint32_t to, uint64_t target) {
+  void PutAddress(uint32_t to, uint64_t target) {
     constexpr uint64_t kUnit = 4096;  // of adrp, whatever the system's pages are
     const auto pages = static_cast<uint32_t>(target / kUnit - file_.size() / kUnit);
-    file_.put(0x90000000 | (pages & 3) << 29 | (pages >> 2 & 0x7ffff) << 5 | to);
-    file_.put(0x91000000 | static_cast<uint32_t>(target % kUnit) << 10 | to << 5 | to);
+    file_.Put(0x90000000 | (pages & 3) << 29 | (pages >> 2 & 0x7ffff) << 5 | to);
+    file_.Put(0x91000000 | static_cast<uint32_t>(target % kUnit) << 10 | to << 5 | to);
   }
 #endif
 
