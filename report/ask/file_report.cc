@@ -20,9 +20,10 @@ absl::StatusOr<OpenedFile> OpenFile(const std::string& file, const SettingsReque
   return OpenFile(file, std::make_shared<const Trace>(std::move(trace)), request, threads);
 }
 
-absl::StatusOr<OpenedFile> OpenFile(std::string_view file, std::shared_ptr<const Trace> trace,
+absl::StatusOr<OpenedFile> OpenFile(std::string_view file,
+                                    const std::shared_ptr<const Trace>& trace,
                                     const SettingsRequest& request, size_t threads) {
-  absl::StatusOr<OpenedFile> opened = StudyTrace(std::move(trace), request, threads);
+  absl::StatusOr<OpenedFile> opened = StudyTrace(trace, request, threads);
   return opened.ok() ? std::move(opened) : Within(file, opened.status());
 }
 

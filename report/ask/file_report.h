@@ -26,7 +26,8 @@ namespace memreplay {
 absl::StatusOr<OpenedFile> OpenFile(const std::string& file, const SettingsRequest& request = {},
                                     size_t threads = 1);
 // Does the same with what was read of a file already, or written for the purpose.
-absl::StatusOr<OpenedFile> OpenFile(std::string_view file, std::shared_ptr<const Trace> trace,
+absl::StatusOr<OpenedFile> OpenFile(std::string_view file,
+                                    const std::shared_ptr<const Trace>& trace,
                                     const SettingsRequest& request = {}, size_t threads = 1);
 
 // Returns the report of one file: what `ask` says about each device in order, or about `device`
