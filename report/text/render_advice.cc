@@ -172,8 +172,9 @@ std::string_view PeaksOnCard(const proto::Advice& advice) {
   return is_confirmed ? ", and on that GPU of the first rows that fit, which were run there" : "";
 }
 
-// Returns how to make the change of a row, as it was made: a command, a patch, or lines to write.
-std::string HowToMake(const AdviceRow& row, const std::string& number, std::string_view program) {
+// Returns how to make the change of the first row, as it was made: a command, a patch, or lines to
+// write.
+std::string HowToMake(const AdviceRow& row, std::string_view program) {
   std::string text;
   if (!row.environment().empty() || !row.arguments().empty()) {
     StrAppend(&text, "\nRun for ", CleanText(row.change()), ":\n\n    ");
@@ -188,8 +189,8 @@ std::string HowToMake(const AdviceRow& row, const std::string& number, std::stri
   }
   if (!row.patch().empty()) {
     StrAppend(&text, "\nThe patch for ", CleanText(row.change()),
-              ", which patch -p1 applies in the script's folder (advise --patch ", number,
-              " prints it alone):\n\n");
+              ", which patch -p1 applies in the script's folder (advise --patch 1 prints it alone):"
+              "\n\n");
     std::string_view rest = row.patch();
     while (!rest.empty()) {  // tabs and ends of lines are a part of it
       const size_t end = std::min(rest.find_first_of("\t\n"), rest.size());
@@ -250,7 +251,7 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice,
   const AdviceRow* const found = BestOf(advice);
   const bool has_best = found != nullptr && !advice.as_is().survives() &&
                         (found->survives() || advice.goal_bytes() == 0);
-  if (has_best) text += HowToMake(*found, "1", what);
+  if (has_best) text += HowToMake(*found, what);
   for (const std::string& note : advice.notes()) StrAppend(&text, "\n", CleanText(note), "\n");
   StrAppend(&text, "\nFound by ",
             advice.source() == proto::Advice::run ? "running the script"
