@@ -20,16 +20,17 @@ def begin(edits):
     texts = {}
     for path, own in by_file.items():
         with open(path, "rb") as file:
-            texts[os.path.realpath(path)] = _edited(file.read(), own)
+            texts[os.path.realpath(path)] = spliced(file.read(), [(each.begin, each.end, each.text) for each in own])
     _change_imports(texts)
     sys.path_hooks.insert(0, lambda path: _Main(path, _text_of(texts, path)))
 
 
-def _edited(data, edits):
+def spliced(data, edits):
+    """Returns bytes with the text of each edit (begin, end, text) in their place; edits are in order, and apart."""
     parts, at = [], 0
-    for edit in edits:  # in order, without overlaps
-        parts += [data[at:edit.begin], edit.text.encode("utf-8")]
-        at = edit.end
+    for begin, end, text in edits:
+        parts += [data[at:begin], text.encode("utf-8")]
+        at = end
     return b"".join([*parts, data[at:]])
 
 

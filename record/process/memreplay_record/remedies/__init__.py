@@ -6,8 +6,8 @@ Each file below is one remedy. It has
     propose(seen)            yields a Proposal for each change that may help the script in `seen` (survey.py)
     apply(change, argument)  makes the change in this process, right after torch was imported (change.py)
 
-What apply() does must make the same allocations as the lines of the proposal do, written into the script by hand
-(tests/record/remedies_test.py).
+What apply() does must make the same allocations as the change written into the script by hand
+(tests/record/remedies_test.py) and as the edits of the proposal (tests/record/edits_test.py).
 """
 import importlib
 

@@ -47,8 +47,7 @@ def edits_of_loss(seen, imports, definition, applied, in_library):
     made = applied(source, node) if ast.unparse(node.func).rpartition(".")[2] == "cross_entropy" else None
     if made is None:
         definition = [*definition, *([""] * 2 if definition else []), *in_library]
-    return [*(edit for line in imports for edit in source.add_import(line, anchor)),
-            *(source.add_definition(definition, anchor) if definition else ()), *(made or ())]
+    return [*source.above(anchor, imports, definition), *(made or ())]
 
 
 def _applied(source, call):

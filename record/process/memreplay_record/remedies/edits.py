@@ -9,7 +9,7 @@ import functools
 import os
 import re
 
-from memreplay_record import frames
+from memreplay_record import edited, frames
 
 # What returns the module that it is a method of.
 _OF_ITSELF = {"to", "cuda", "train", "eval", "float", "half", "bfloat16", "double", "requires_grad_", "apply"}
@@ -55,14 +55,11 @@ def checked(edits):
     for edit in sorted(edits, key=lambda each: (each["file"], each["begin"], each["end"])):
         by_file.setdefault(edit["file"], []).append(edit)
     for path, own in by_file.items():
-        source, at, parts = source_of(path), 0, []
-        for edit in own:
-            if edit["begin"] < at:
-                raise Unwritten(f"two edits of one place in {source.name}")
-            parts += [source.data[at:edit["begin"]], edit["text"].encode("utf-8")]
-            at = edit["end"]
+        source = source_of(path)
+        if any(after["begin"] < before["end"] for before, after in zip(own, own[1:])):
+            raise Unwritten(f"two edits of one place in {source.name}")
         try:
-            ast.parse(b"".join([*parts, source.data[at:]]))
+            ast.parse(edited.spliced(source.data, [(each["begin"], each["end"], each["text"]) for each in own]))
         except SyntaxError as error:
             raise Unwritten(f"{source.name} would be no Python: {error.msg}") from error
     return [edit for own in by_file.values() for edit in own]
@@ -262,6 +259,11 @@ class Source:
         rest = self.data[self._starts[line - 1]:].partition(b"\n")[0] if line <= len(self._starts) else b""
         return self._insert_behind(number, ["", "", *lines, *([""] * 2 if rest.strip() else [])])
 
+    def above(self, node, imports, definition=()):
+        """Puts imports, and behind them a function or class, in front of the statement at the top that has a node."""
+        return [*(edit for line in imports for edit in self.add_import(line, node)),
+                *(self.add_definition(definition, node) if definition else ())]
+
     def _imports_before(self, node):
         """Returns how many of the file's statements there are up to the last import in front of the one with a node."""
         while self.parents[node] is not self.tree:
@@ -338,9 +340,7 @@ class Binding:
     def after(self, lines, imports=(), definition=()):
         """Returns the edits that put lines behind it, with {name} for its name."""
         source = self.source
-        return [*(edit for line in imports for edit in source.add_import(line, self.statement)),
-                *(source.add_definition(definition, self.statement) if definition else ()),
-                *source.after(self.statement, lines)]
+        return [*source.above(self.statement, imports, definition), *source.after(self.statement, lines)]
 
 
 def binding_of(calls, what):

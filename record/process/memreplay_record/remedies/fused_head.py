@@ -57,8 +57,7 @@ def edits_of(call, layer, applied, imports, definition=()):
     names = {node.id for node in ast.walk(x) if isinstance(node, ast.Name)} | {logits.id}
     if any(isinstance(node, ast.Name) and node.id in names for each in between for node in ast.walk(each)):
         source.refuse(loss, "uses logits that something else reads or changes")
-    return [*(edit for line in imports for edit in source.add_import(line, loss)),
-            *(source.add_definition(definition, loss) if definition else ()),
+    return [*source.above(loss, imports, definition),
             *source.replace(head.value, "None"),
             *source.replace(loss, applied(f"({source.text(x)})" if isinstance(x, ast.BinOp) else source.text(x),
                                           source.text(loss.args[1])))]

@@ -65,9 +65,7 @@ def edits_of_class(optimizer, made, kept=None, imports=("import torch",), defini
     if kept is not None and len(call.args) > 2:
         source.refuse(call, "has arguments without names")
     drops = source.drop_keywords(call, lambda keyword: keyword not in kept) if kept is not None else []
-    return [*(edit for line in imports for edit in source.add_import(line, call)),
-            *(source.add_definition(definition, call) if definition else ()),
-            *source.replace(call.func, made), *drops]
+    return [*source.above(call, imports, definition), *source.replace(call.func, made), *drops]
 
 
 def in_place_proposals(seen, name, ours, kept, **more):

@@ -63,26 +63,12 @@ class Call:
                   node.lineno <= self.line <= node.end_lineno]
         return around[-1] if around else None
 
-    @property
-    def text(self):
-        """The statement in one line; "" if there is none."""
-        return ast.unparse(self.statement) if self.statement is not None else ""
-
-    def _call_in(self, name):
-        """Returns the statement's one call of a function `name`, or None."""
-        found = [node for node in ast.walk(self.statement) if isinstance(node, ast.Call) and
-                 ast.unparse(node.func).rpartition(".")[2] == name] if self.statement is not None else []
-        return found[0] if len(found) == 1 else None
-
-    def call_of(self, name, change):
-        """Returns the text change(call) for the statement's one call of a function `name`, or ""."""
-        call = self._call_in(name)
-        return change(call) or "" if call is not None else ""
-
     def with_call(self, name, change):
         """Returns the statement with the text change(call) in place of its one call of a function `name`, or ""."""
-        after = self.call_of(name, change)
-        return self.text.replace(ast.unparse(self._call_in(name)), after) if after else ""
+        found = [node for node in ast.walk(self.statement) if isinstance(node, ast.Call) and
+                 ast.unparse(node.func).rpartition(".")[2] == name] if self.statement is not None else []
+        after = change(found[0]) if len(found) == 1 else None
+        return ast.unparse(self.statement).replace(ast.unparse(found[0]), after) if after else ""
 
 
 def own_frame():
