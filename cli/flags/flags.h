@@ -83,7 +83,7 @@ class FlagSet {
   bool Has(std::string_view name) const { return Find(name) != nullptr; }
   bool IsGiven(std::string_view name) const { return Has(name) && Find(name)->given; }
   // Whether --name is one of these flags, or so close to one that it is probably a typing error. A
-  // name with an underscore is none, since flags have dashes.
+  // name with an underscore, or with another first letter, is none.
   bool Resembles(std::string_view name) const;
   std::string Help() const;
   // Returns the content of Help() as values, with the flags that it leaves out at the end.

@@ -85,6 +85,8 @@ TEST(Flags, ArgumentsOfAnotherProgram) {
   std::vector<std::string> taken;
   FlagSet flags("advise -- PROGRAM", "Advises.");
   flags.AddSwitch("json", &json, "print JSON");
+  std::optional<int64_t> patch;
+  flags.AddNumber("patch", "N", &patch, "print a patch");
   flags.AddOthers([&](std::string_view name, std::string_view value) -> absl::StatusOr<bool> {
     if (value == "0") return absl::InvalidArgumentError("expected at least 1");
     if (value != "?" && flags.Resembles(name)) return false;
@@ -92,14 +94,15 @@ TEST(Flags, ArgumentsOfAnotherProgram) {
     return true;
   });
   const auto rest =
-      flags.ParseLeading({"--batch_size=64", "--json", "--bs=?", "--", "train.py", "--lr=3"});
+      flags.ParseLeading({"--batch_size=64", "--batch=8", "--json", "--bs=?", "--", "train.py"});
   ASSERT_TRUE(rest.ok()) << rest.status();
-  EXPECT_EQ(*rest, (std::vector<std::string>{"train.py", "--lr=3"}));
-  EXPECT_EQ(taken, (std::vector<std::string>{"batch_size 64", "bs ?"}));
+  EXPECT_EQ(*rest, (std::vector<std::string>{"train.py"}));
+  EXPECT_EQ(taken, (std::vector<std::string>{"batch_size 64", "batch 8", "bs ?"}));
   EXPECT_TRUE(json);
   EXPECT_FALSE(flags.Parse({"--jsno=1"}).ok());
+  EXPECT_FALSE(flags.Parse({"--ptach=1"}).ok());
   EXPECT_EQ(flags.Parse({"--bs=0"}).status().message(), "expected at least 1");
-  EXPECT_EQ(taken.size(), 2u);
+  EXPECT_EQ(taken.size(), 3u);
 }
 
 // What stands behind the script's name is the script's, however it is written.
