@@ -2,11 +2,14 @@
 import ast
 import pathlib
 import sys
+import tempfile
 import unittest
+from unittest import mock
 
 import report_xml
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "record" / "process"))
+from memreplay_record.remedies import edits
 from memreplay_record.remedies.edits import Source, Unwritten
 
 
@@ -87,6 +90,23 @@ class SourceTest(unittest.TestCase):
         self.holds(lambda source, call: source.add_definition(["def g():", "    pass"], call),
                    ("import c\nf()", "import c\n\n\ndef g():\n    pass\n\n\nf()"),
                    ("import c\n\n\nf()", "import c\n\n\ndef g():\n    pass\n\n\nf()"))
+
+    def test_a_name_that_the_file_has(self):
+        """What is defined for a change has another name then."""
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(edits.frames, "is_own", return_value=True):
+            path = pathlib.Path(folder, "script.py")
+            for text, name in (("def h():\n    pass\n\n\nf()\n", "g"), ("def g():\n    pass\n\n\nf()\n", "g_2"),
+                               ("from h import g\nf()\n", "g_2"), ("class g: pass\ng_2 = 1\nf()\n", "g_3")):
+                with self.subTest(text):
+                    path.write_text(text, encoding="utf-8")
+                    edits.source_of.cache_clear()
+                    source = edits.source_of(str(path))
+                    call = next(node for node in ast.walk(source.tree) if isinstance(node, ast.Call))
+                    found = edits.checked([*source.add_definition(["def g():", "    pass"], call),
+                                           *source.replace(call, "f(g, x.gg)")])
+                    self.assertIn(f"def {name}():", "".join(each["text"] for each in found))
+                    self.assertEqual(found[-1]["text"], f"f({name}, x.gg)")
+        edits.source_of.cache_clear()
 
 
 if __name__ == "__main__":

@@ -56,6 +56,10 @@ def checked(edits):
         by_file.setdefault(edit["file"], []).append(edit)
     for path, own in by_file.items():
         source = source_of(path)
+        defined = {name for edit in own for name in re.findall(r"^(?:class|def) (\w+)", edit["text"], re.M)}
+        for name in sorted(defined & source.names):  # the script's own would take its place
+            for edit in own:
+                edit["text"] = re.sub(rf"\b{name}\b", source.free_name(name), edit["text"])
         if any(after["begin"] < before["end"] for before, after in zip(own, own[1:])):
             raise Unwritten(f"two edits of one place in {source.name}")
         try:
@@ -157,8 +161,14 @@ class Source:
 
     def free_name(self, *names):
         """Returns the first of the names that the file does not use, or the last one with a number."""
-        used = {node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name)}
-        return next(name for name in (*names, *(f"{names[-1]}_{i}" for i in range(2, 100))) if name not in used)
+        return next(name for name in (*names, *(f"{names[-1]}_{i}" for i in range(2, 100))) if name not in self.names)
+
+    @functools.cached_property
+    def names(self):
+        """The names that the file uses or binds anywhere."""
+        kinds = {ast.Name: "id", ast.arg: "arg", ast.alias: "asname", ast.FunctionDef: "name", ast.ClassDef: "name"}
+        return {getattr(node, kinds[type(node)]) or node.name.partition(".")[0]
+                for node in ast.walk(self.tree) if type(node) in kinds}
 
     # Editing. All return lists of edits.
 
