@@ -162,6 +162,7 @@ class Notes:
         self._parameters: Dict[int, Tuple[Any, str]] = {}  # by id: weak references and names
         # By the id of a module: weak references to it, and to its parameters and buffers by their keys in _known.
         self._members: Dict[int, Tuple[Any, Dict[Tuple[int, str], Any]]] = {}
+        self._freed: List[Any] = []  # weak references to modules that are gone
         self._member_hooks: List[Any] = []
         self._module_hooks: List[Any] = []
         self._optimizer_hooks: List[Any] = []
@@ -214,9 +215,9 @@ class Notes:
         self._leave_functions()
         for hook in self._member_hooks:
             hook.remove()
-        if self._member_hooks:
+        if self._before_collection in gc.callbacks:
             gc.callbacks.remove(self._before_collection)
-        self._member_hooks, self._members = [], {}
+        self._member_hooks, self._members, self._freed = [], {}, []
         for name, setter in self._setters:
             setattr(self.torch._C, name, setter)
         self._setters = []
@@ -268,6 +269,7 @@ class Notes:
         """Returns what runs when the compiled function has returned."""
         is_module = self._is_module(function)
         self._is_compiled.add("module" if is_module else "function")
+        self._watch_freed()
         self._leave_modules()
         if not is_module:
             self._leave_functions()
@@ -591,7 +593,20 @@ class Notes:
         self._member_hooks = [hooks.register_module_parameter_registration_hook(self._see_parameter),
                               hooks.register_module_buffer_registration_hook(self._see_buffer),
                               hooks.register_module_module_registration_hook(self._see_child)]
-        gc.callbacks.append(self._before_collection)
+        if self._is_compiled:
+            self._watch_freed()
+
+    def _watch_freed(self) -> None:
+        """Sees modules as they are freed, from where something was compiled.
+
+        Python drops what a signal's handler raises in a function of ours that it calls then: no sooner.
+        """
+        if self._member_hooks and self._before_collection not in gc.callbacks:
+            gc.callbacks.append(self._before_collection)
+            for reference, members in list(self._members.values()):
+                module = reference()
+                if module is not None:
+                    self._watch_module(module, members)
 
     @quietly("which parameters a module has")
     def _see_parameter(self, module: Any, name: str, parameter: Any) -> None:
@@ -609,7 +624,7 @@ class Notes:
         waiting = [child]
         while waiting:
             found = waiting.pop()
-            if found is not None and id(found) not in self._members:
+            if found is not None and not self._is_watched(found):
                 self._members_of(found).update((key, weakref.ref(each)) for key, _, each in self._owned_by(found))
                 waiting += [each for _, each in entries(found, "_modules")]
 
@@ -619,17 +634,27 @@ class Notes:
         return [((id(each), ""), "parameter", each) for _, each in entries(module, "_parameters")] + \
             [((id(module), name), "buffer", each) for name, each in entries(module, "_buffers")]
 
+    def _is_watched(self, module: Any) -> bool:
+        return id(module) in self._members and self._members[id(module)][0]() is module
+
+    def _watch_module(self, module: Any, members: Dict[Tuple[int, str], Any]) -> None:
+        seen = self._see_freed if self._is_compiled else self._freed.append
+        self._members[id(module)] = weakref.KeyedRef(module, seen, id(module)), members
+
     def _members_of(self, module: Any) -> Dict[Tuple[int, str], Any]:
-        key = id(module)
-        if key not in self._members:
-            self._members[key] = weakref.ref(module, lambda _: self._see_freed(key)), {}
-        return self._members[key][1]
+        while self._freed:
+            reference = self._freed.pop()
+            if self._members.get(reference.key, (None,))[0] is reference:
+                del self._members[reference.key]
+        if not self._is_watched(module):
+            self._watch_module(module, {})
+        return self._members[id(module)][1]
 
     @quietly("the parameters and buffers of a module that is freed")
-    def _see_freed(self, module: int) -> None:
+    def _see_freed(self, reference: Any) -> None:
         """Notes where they lie, as the weak references to a module end before it lets go of them."""
-        members = self._members.pop(module)[1]
-        if self._is_compiled and self._ready():
+        members = self._members.pop(reference.key)[1]
+        if self._ready():
             found = [(key, reference()) for key, reference in members.items()]
             self._note_members([(key, "parameter" if key[1] == "" else "buffer", each)
                                 for key, each in found if each is not None])
@@ -639,7 +664,7 @@ class Notes:
     @quietly("the parameters and buffers of modules before garbage is collected")
     def _before_collection(self, phase: str, info: Dict[str, int]) -> None:
         """Notes where they lie before modules in a cycle are freed, to which all weak references end at once."""
-        if phase == "start" and info["generation"] == 2 and self._is_compiled and self._ready():
+        if phase == "start" and info["generation"] == 2 and self._ready():
             for module in [reference() for reference, _ in list(self._members.values())]:
                 if module is not None:
                     self._note_members(self._owned_by(module))

@@ -269,6 +269,19 @@ def signals():
 
     outcome("alarm", run)
 
+    def collect():  # Python collects garbage while the signal waits for the end of list()
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        list(zip(range(2_000_000)))
+
+    def free():
+        modules = [Base() for _ in range(2_000)]
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        modules.clear()
+        time.sleep(1)
+
+    outcome("alarm in a collection", collect)
+    outcome("alarm as modules are freed", free)
+
 
 def main():
     for part in (modules, optimizers, values, parameters, signals, classes):
