@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
@@ -41,6 +42,15 @@ Lines LinesOf(std::string_view text) {
 }
 
 bool Inserts(const proto::Edit& edit) { return edit.begin() == edit.end(); }
+
+// Returns whether an edit inserts "name=value".
+bool IsArgument(const proto::Edit& edit) {
+  const std::string_view text = edit.text();
+  const size_t end = text.find('=');
+  return Inserts(edit) && end != 0 && end != text.npos &&
+         std::all_of(text.begin(), text.begin() + end,
+                     [](char c) { return c == '_' || absl::ascii_isalnum(c); });
+}
 
 // A file's text with the places where its lines begin.
 class LineText {
@@ -195,7 +205,8 @@ absl::StatusOr<std::string> DiffOf(absl::Span<const proto::Edit> edits, const fs
 absl::StatusOr<std::vector<proto::Edit>> MergeEdits(std::vector<proto::Edit> edits) {
   // What is inserted in whole lines stands in front of what is inserted into the line.
   const auto key = [](const proto::Edit& edit) {
-    const bool is_line = Inserts(edit) && edit.text().ends_with('\n');
+    const bool is_line =
+        Inserts(edit) && edit.text().ends_with('\n') && edit.text().find_first_of("\r\n") > 0;
     return std::make_tuple(std::string_view(edit.file()), edit.begin(), Inserts(edit) ? 0 : 1,
                            is_line ? 0 : 1);
   };
@@ -208,6 +219,10 @@ absl::StatusOr<std::vector<proto::Edit>> MergeEdits(std::vector<proto::Edit> edi
              other.end() == edit.end() && other.text() == edit.text();
     };
     if (std::any_of(merged.begin(), merged.end(), same)) continue;
+    if (!merged.empty() && merged.back().file() == edit.file() && IsArgument(edit) &&
+        IsArgument(merged.back()) && merged.back().begin() == edit.begin()) {  // of an empty call
+      edit.set_text(StrCat(", ", edit.text()));
+    }
     if (!merged.empty() && merged.back().file() == edit.file() &&
         edit.begin() < merged.back().end()) {
       return absl::InvalidArgumentError("they change the same words of the script");

@@ -104,6 +104,23 @@ TEST_F(Patch, TakesWhatSeveralChangesInsertOnce) {
               HasSubstr("-x = f(1)\n+import os\n+x = f(1, a=2, b=3)\n"));
 }
 
+TEST_F(Patch, PutsACommaBetweenArgumentsOfAnEmptyCall) {
+  const std::string path = Write("a.py", "x = f()\n");
+  const proto::Edit first = EditOf(path, "f(", "a=1", true);
+  EXPECT_THAT(PatchOfEdits({first, EditOf(path, "f(", "b=2", true), first}),
+              HasSubstr("+x = f(a=1, b=2)\n"));
+}
+
+// A function is behind the import that it needs, though blank lines end it.
+TEST_F(Patch, KeepsTheOrderOfAChange) {
+  const std::string path = Write("a.py", "import torch\nx = f(1)\n");
+  const auto merged =
+      MergeEdits({EditOf(path, "import torch", "\nimport os", true),
+                  EditOf(path, "import torch", "\n\n\ndef f(x):\n    os\n\n", true)});
+  ASSERT_TRUE(merged.ok());
+  EXPECT_THAT(*PatchOf(*merged, folder_), HasSubstr("+import os\n+\n+\n+def f(x):\n+    os\n"));
+}
+
 TEST_F(Patch, RejectsChangesOfTheSameWords) {
   const std::string path = Write("a.py", "x = f(1)\n");
   EXPECT_THAT(MergeEdits({EditOf(path, "f(1)", "g(1)"), EditOf(path, "f", "h")}).status().message(),

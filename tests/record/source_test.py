@@ -76,8 +76,10 @@ class SourceTest(unittest.TestCase):
         self.holds(change, ("a = f()", "with x:\n    a = f()"), ("\ufeffa = f()", "\ufeffwith x:\n    a = f()"),
                    ("with y: a = f()\n", "with x:\n    with y: a = f()\n"),
                    ('if y:\n  a = f("""b\nc""")\n', 'if y:\n  with x:\n      a = f("""b\nc""")\n'),
-                   ("a = f(\n\n  1)\r\n", "with x:\r\n    a = f(\n\n      1)\r\n"))
-        self.refuses(change, "a = f(); b()", "if y: a = f()")
+                   ("a = f(\n\n  1)\r\n", "with x:\r\n    a = f(\n\n      1)\r\n"),
+                   ("if y:\n  f(); g(\n1); h()\n", "if y:\n  with x:\n      f()\n  g(\n1); h()\n"),
+                   ("g(); f(); h()\n", "with x:\n    g(); f()\nh()\n"), ("f();\n", "with x:\n    f();\n"))
+        self.refuses(change, "if y: a = f()")
 
     def test_imports(self):
         self.holds(lambda source, call: source.add_import("import a.b", call),

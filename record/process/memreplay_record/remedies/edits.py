@@ -190,7 +190,7 @@ class Source:
         given = [*call.args, *call.keywords]
         if not given:
             end = self.span(call)[1] - 1
-            return [self.edit(end, end, text)]
+            return [self.edit(end, end, text)]  # MergeEdits() puts commas between several
         if len(given) == 1 and isinstance(given[0], ast.GeneratorExp):
             self.refuse(call, "has a generator as its only argument")
         end = max(self.span(each)[1] for each in given)
@@ -237,8 +237,10 @@ class Source:
     def wrap(self, first, last, header):
         """Puts the statements `first` to `last` of a block under a header: "with torch.no_grad():"."""
         if first is last:
-            first = last = self._whole_line(first)
-        if not self._is_first(first) or self._others_on(last):
+            first = self._whole_line(first)
+            last = last if last in self.block_of(first) else first
+        block = self.block_of(last)
+        if not self._is_first(first):
             self.refuse(first, "has several statements")
         begin, indent = self._starts[first.lineno - 1], self._indent_of(first)
         if self._begin_line(first) == 1:
@@ -250,6 +252,9 @@ class Source:
             at += len(re.match(rb"[ \t]*", self.data[at:]).group())  # behind what others put in front of the line
             if line not in inside and self.data[at:at + 1] not in (b"\n", b"\r", b""):
                 found.append(self.edit(at, at, "    "))
+        behind = block[block.index(last) + 1:]
+        if behind and behind[0].lineno == last.end_lineno:  # "; ..." goes to a line of its own
+            found.append(self.edit(self.span(last)[1], self.span(behind[0])[0], f"\n{indent}"))
         return found
 
     def add_import(self, line, before):
