@@ -162,6 +162,7 @@ absl::Status ChangeSearch::RunAsIs() {
   runs_.SetProposals({as_is_.proposals().begin(), as_is_.proposals().end()});
   advice_.set_source(proto::Advice::run);
   advice_.set_card(question_.script.card);
+  for (std::string& word : runs_.Command()) *advice_.add_program() = std::move(word);
   advice_.set_key(question_.key.name);
   advice_.set_value(question_.value);
   advice_.set_diagnosis(as_is_.diagnosis());

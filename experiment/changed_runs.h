@@ -52,6 +52,8 @@ class ChangedRuns {
   // fit, or else of the one that needs most. Error: the script fails there for another reason.
   absl::StatusOr<proto::ScriptRow> RunOnCard(const Remedies& remedies, const std::string& conf);
 
+  // Returns the command line without a change, word by word.
+  std::vector<std::string> Command() const { return CommandWords(base_); }
   size_t at_once() const { return runner_.at_once(); }
   bool has_ranks() const { return has_ranks_; }  // more than one of a job was run
 

@@ -109,21 +109,6 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
   return environment;
 }
 
-// Returns the command line: an interpreter is put in front of a script, but not of a command.
-std::vector<std::string> Words(const RecordOptions& options) {
-  const std::string& first = options.program[0];
-  std::error_code ignored;
-  const bool is_script = first[0] == '-' ||
-                         (first.size() > 3 && first.substr(first.size() - 3) == ".py") ||
-                         (fs::is_regular_file(first, ignored) && access(first.c_str(), X_OK) != 0);
-  std::vector<std::string> words;
-  if (is_script) {
-    words.push_back(options.python.empty() ? PythonWith("torch") : options.python);
-  }
-  words.insert(words.end(), options.program.begin(), options.program.end());
-  return words;
-}
-
 // Returns "rank3" if torchrun, srun or mpirun runs this command itself for each rank of a job.
 std::optional<std::string> OwnRank() {
   for (const auto& [rank, ranks] :
@@ -251,6 +236,20 @@ void AddKilled(const std::string& folder, proto::RecordReport* report) {
 
 }  // namespace
 
+std::vector<std::string> CommandWords(const RecordOptions& options) {
+  const std::string& first = options.program[0];
+  std::error_code ignored;
+  const bool is_script = first[0] == '-' ||
+                         (first.size() > 3 && first.substr(first.size() - 3) == ".py") ||
+                         (fs::is_regular_file(first, ignored) && access(first.c_str(), X_OK) != 0);
+  std::vector<std::string> words;
+  if (is_script) {
+    words.push_back(options.python.empty() ? PythonWith("torch") : options.python);
+  }
+  words.insert(words.end(), options.program.begin(), options.program.end());
+  return words;
+}
+
 absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options) {
   if (options.card.empty() && !HasRealGpu()) {
     return absl::InvalidArgumentError(
@@ -275,7 +274,7 @@ absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options) {
   for (const std::string& word : options.program) report.add_program(ReplaceBadUtf8(word, "?"));
 
   ChildOptions start;
-  start.words = Words(options);
+  start.words = CommandWords(options);
   start.environment = Environment(options, folders, folder.path());
   start.fixed_addresses = !options.aslr;
   start.output = options.output;

@@ -73,6 +73,10 @@ struct ScriptRecording {
   std::vector<std::string> snapshots;  // of each process: where it can be read
 };
 
+// Returns the command line, word by word: an interpreter is put in front of a script, but not of a
+// command.
+std::vector<std::string> CommandWords(const RecordOptions& options);
+
 // Runs a script and gathers what its processes leave. Errors: InvalidArgument if nothing can be run
 // (no such script, no PyTorch with CUDA, no such card, neither a card nor a GPU) or if a snapshot
 // cannot be written to its place, which is found out before the script runs where possible. Where

@@ -174,18 +174,19 @@ std::string_view PeaksOnCard(const proto::Advice& advice) {
 
 // Returns how to make the change of the first row, as it was made: a command, a patch, or lines to
 // write.
-std::string HowToMake(const AdviceRow& row, std::string_view program) {
+std::string HowToMake(const AdviceRow& row, const proto::Advice& advice) {
   std::string text;
   if (!row.environment().empty() || !row.arguments().empty()) {
     StrAppend(&text, "\nRun for ", CleanText(row.change()), ":\n\n    ");
+    std::vector<std::string> words;
     for (const std::string& variable : row.environment()) {
-      StrAppend(&text, CleanText(ShellWord(variable)), " ");
+      const size_t value = variable.find('=') + 1;
+      words.push_back(StrCat(variable.substr(0, value), ShellWord(variable.substr(value))));
     }
-    StrAppend(&text, CleanText(program));
-    for (const std::string& word : row.arguments()) {
-      StrAppend(&text, " ", CleanText(ShellWord(word)));
+    for (const auto* each : {&advice.program(), &row.arguments()}) {
+      for (const std::string& word : *each) words.push_back(ShellWord(word));
     }
-    text += "\n";
+    StrAppend(&text, CleanText(absl::StrJoin(words, " ")), "\n");
   }
   if (!row.patch().empty()) {
     StrAppend(&text, "\nThe patch for ", CleanText(row.change()),
@@ -251,7 +252,7 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice,
   const AdviceRow* const found = BestOf(advice);
   const bool has_best = found != nullptr && !advice.as_is().survives() &&
                         (found->survives() || advice.goal_bytes() == 0);
-  if (has_best) text += HowToMake(*found, what);
+  if (has_best) text += HowToMake(*found, advice);
   for (const std::string& note : advice.notes()) StrAppend(&text, "\n", CleanText(note), "\n");
   StrAppend(&text, "\nFound by ",
             advice.source() == proto::Advice::run ? "running the script"

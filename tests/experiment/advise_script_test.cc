@@ -233,10 +233,17 @@ TEST_F(AdviceSearch, ChangesAreMadeAsAUserMakesThem) {
   // What cannot be written comes last, though it would fit.
   EXPECT_EQ(Remedies(advice.rows(3)), Strings{"outside"});
   EXPECT_EQ(advice.rows(3).unwritten(), "it is made in a library");
-  const std::string text = RenderAdvice("train.py", advice);
-  EXPECT_THAT(text, testing::HasSubstr("Run for argument:\n\n    train.py --saves=300\n"));
+  std::string text = RenderAdvice("train.py", advice);
+  EXPECT_THAT(text, testing::HasSubstr(
+                        StrCat("Run for argument:\n\n    python3 ", script, " --saves=300\n")));
   EXPECT_THAT(text, testing::HasSubstr("not written as a patch: outside: it is made in a library; "
                                        "made in the running process, it needs 600 MiB"));
+  proto::Advice quoted = advice;
+  quoted.mutable_rows(0)->add_environment("NAME=a b");
+  quoted.mutable_rows(0)->set_arguments(0, "--layers=[1, 2]");
+  text = RenderAdvice("train.py", quoted);
+  EXPECT_THAT(text, testing::HasSubstr(
+                        StrCat("\n\n    NAME='a b' python3 ", script, " '--layers=[1, 2]'\n")));
   EXPECT_FALSE(AdviceFits(Advise(760)));
 }
 
