@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "trace/value/strings.h"
 
@@ -84,7 +85,11 @@ std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit, si
   const size_t blank = end < text.size() && text[end] == ' ' ? 1 : 0;
   const std::string_view rest = text.substr(std::min(text.size(), end + blank));
   for (const auto& row : kUnits) {
-    if (!rest.starts_with(row.name)) continue;
+    // "mib" is no millibit, but "4 b" is not always a size.
+    if (!rest.starts_with(row.name) &&
+        !(row.name.size() == 3 && absl::StartsWithIgnoreCase(ToAbsl(rest), ToAbsl(row.name)))) {
+      continue;
+    }
     // "4 Boxes" has no unit.
     if (rest.size() > row.name.size() &&
         absl::ascii_isalnum(static_cast<unsigned char>(rest[row.name.size()]))) {
@@ -102,7 +107,7 @@ std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit, si
   return Amount{std::llround(bytes), unit == 1 ? 0 : std::llround(step / 2)};
 }
 
-std::optional<Amount> ReadAmountBackwards(std::string_view text) {
+std::optional<Amount> ReadAmountBackwards(std::string_view text, size_t* place) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '(')) text.remove_suffix(1);
   // Number and unit are adjacent or one blank apart, and the amount begins where its digits begin.
   size_t begin = text.size();
@@ -110,6 +115,8 @@ std::optional<Amount> ReadAmountBackwards(std::string_view text) {
   while (begin > earliest && !IsDigit(text[begin - 1])) --begin;
   while (begin > earliest && (IsDigit(text[begin - 1]) || text[begin - 1] == '.')) --begin;
   while (begin < text.size() && text[begin] == '.') ++begin;
+  if (begin == 0) return std::nullopt;  // there may have been more digits
+  if (place != nullptr) *place = begin;
   size_t length = 0;
   const std::optional<Amount> amount = ReadAmount(text.substr(begin), 0, &length);
   return amount.has_value() && begin + length == text.size() ? amount : std::nullopt;

@@ -29,8 +29,9 @@ inline Amount operator-(const Amount& a, const Amount& b) {
 // "19.77/22.05 GiB"; 0 means that a unit is required.
 std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit = 0,
                                  size_t* length = nullptr);
-// Returns the size that `text` ends with, ignoring blanks and one '('.
-std::optional<Amount> ReadAmountBackwards(std::string_view text);
+// Returns the size that `text` ends with, ignoring blanks and '('; nothing if it begins there too,
+// where it may be cut.
+std::optional<Amount> ReadAmountBackwards(std::string_view text, size_t* place = nullptr);
 // Returns the number that `text` begins with, "0.9" or "32768"; not negative, below 10^15.
 std::optional<double> ReadNumber(std::string_view text, size_t* length = nullptr);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "report/message/passage.h"
 #include "report/words/record_faults.h"
 #include "trace/value/strings.h"
 
@@ -14,24 +15,13 @@ namespace memreplay {
 namespace {
 
 constexpr size_t kMessageLength = 3000;
+constexpr size_t kNumberLength = 40;
 constexpr size_t kMaxProcesses = 64;
 constexpr size_t kMaxConf = 300;
+constexpr size_t kHintBefore = 120;
+constexpr size_t kHintAfter = 60;
 // cudaMallocAsync's limit if none was set: 2^64 bytes and more.
 constexpr std::string_view kNoLimit = "17179869184";
-
-// Returns text with one blank between words; control characters become blanks too.
-std::string OneLine(std::string_view text) {
-  std::string line;
-  line.reserve(text.size());
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) <= ' ') {
-      if (!line.empty() && line.back() != ' ') line += ' ';
-    } else {
-      line += c;
-    }
-  }
-  return line;
-}
 
 std::string_view SkipSeparators(std::string_view text) {
   size_t at = 0;
@@ -45,28 +35,38 @@ std::string_view SkipSeparators(std::string_view text) {
 
 // Returns the message of the failure in the window, from its beginning to the next one.
 std::string MessageText(const LogExtract& extract) {
-  const std::string_view window = extract.window;
-  size_t begin = extract.anchor;
-  const std::string_view begins = extract.form->begins;
-  if (!begins.empty()) {
-    const size_t start = begin - std::min(begin, kNearBefore);
-    const size_t found = window.substr(start, begin - start).rfind(begins);
-    if (found != std::string_view::npos) begin = start + found;
-  }
-  size_t length = kMessageLength;
+  const Passage passage =
+      PassageAround(extract.window, extract.anchor, kNearBefore, kMessageLength);
+  const std::string& text = passage.text;
+  const std::string anchor = WithoutBlanks(extract.form->anchor);
+  const std::string begins = WithoutBlanks(extract.form->begins);
+  const size_t found =
+      begins.empty() ? std::string::npos : text.substr(0, passage.at).rfind(begins);
+  const size_t begin = found == std::string::npos ? passage.at : found;
   // If two ranks fail at once, each has its own message.
-  const std::string_view anchor = extract.form->anchor;
-  const size_t next = window.find(anchor, extract.anchor + anchor.size());
-  if (next != std::string_view::npos) length = std::min(length, next - begin);
-  return OneLine(window.substr(begin, length));
+  const size_t first = std::min(text.find(anchor, passage.at), text.size());
+  return text.substr(begin, text.find(anchor, first + 1) - begin);
 }
 
-std::optional<Amount> FieldAt(std::string_view text, size_t at, const Field& field) {
-  if (field.side == Side::kBefore) return ReadAmountBackwards(text.substr(0, at));
-  std::string_view rest = SkipSeparators(text.substr(at + field.words.size()));
-  if (field.side == Side::kAfter) {
-    // NCCL and Triton print plain bytes.
-    return ReadAmount(rest, 1);
+std::optional<Amount> FieldAt(std::string_view text, size_t at, size_t length, const Field& field) {
+  if (field.side == Side::kBefore) {
+    size_t place = 0;
+    const std::optional<Amount> amount = ReadAmountBackwards(text.substr(0, at), &place);
+    // Behind a prefix it would be the end of a number.
+    const bool is_whole = amount.has_value() &&
+                          (absl::ascii_islower(static_cast<unsigned char>(text[place - 1])) ||
+                           std::string_view("(;,. ").find(text[place - 1]) != std::string::npos);
+    return is_whole ? amount : std::nullopt;
+  }
+  std::string_view rest = SkipSeparators(text.substr(at + length));
+  if (field.side == Side::kAfter) return ReadAmount(rest);
+  if (field.side == Side::kBytes) {
+    // Triton prints plain bytes; at the end, there may have been more digits.
+    const size_t digits = rest.find_first_not_of("0123456789");
+    const bool is_whole =
+        digits < rest.size() && (absl::ascii_isalpha(static_cast<unsigned char>(rest[digits])) ||
+                                 rest[digits] == '.' || rest[digits] == ',');
+    return is_whole ? ReadAmount(rest.substr(0, digits), 1) : std::nullopt;
   }
   // Reads "(19.77/22.05 GiB)", "59.41GB / 62.58GB" or "(0.9, 19.84 GiB)".
   const size_t open = rest.find('(');
@@ -77,21 +77,34 @@ std::optional<Amount> FieldAt(std::string_view text, size_t at, const Field& fie
   while (second.starts_with(' ')) second.remove_prefix(1);
   const std::optional<Amount> right = ReadAmount(second);
   if (field.side == Side::kSecond || !right.has_value()) return right;
-  return ReadAmount(rest, int64_t{1} << 30);
+  size_t end = 0;
+  const std::optional<Amount> left = ReadAmount(rest, int64_t{1} << 30, &end);
+  return rest.find_first_not_of(' ', end) == parting ? left : std::nullopt;
+}
+
+// Returns the number that `text` begins with, if it does not end with that: there may have been
+// more digits.
+std::optional<double> WholeNumber(std::string_view text) {
+  size_t length = 0;
+  const std::optional<double> number = ReadNumber(text, &length);
+  const bool is_cut = length == text.size() || text.substr(length) == ".";
+  return is_cut ? std::nullopt : number;
 }
 
 void ReadMessageFields(std::string_view text, Facts* facts) {
   for (const Field& field : MessageFields()) {
     std::optional<Amount>& amount = facts->amounts[static_cast<size_t>(field.quantity)];
     if (amount.has_value()) continue;
-    const size_t at = text.find(field.words);
-    if (at != std::string_view::npos) amount = FieldAt(text, at, field);
+    const std::string words = WithoutBlanks(field.words);
+    const size_t at = text.find(words);
+    if (at != std::string_view::npos) amount = FieldAt(text, at, words.size(), field);
   }
   for (const NumberField& field : MessageNumbers()) {
     std::optional<double>& number = facts->numbers[static_cast<size_t>(field.number)];
-    const size_t at = text.find(field.words);
+    const std::string words = WithoutBlanks(field.words);
+    const size_t at = text.find(words);
     if (number.has_value() || at == std::string_view::npos) continue;
-    number = ReadNumber(text.substr(at + field.words.size()));
+    number = WholeNumber(text.substr(at + words.size()));
   }
   if (text.find(kNoLimit) != std::string_view::npos) {
     facts->amounts[static_cast<size_t>(Quantity::kLimit)].reset();
@@ -103,7 +116,7 @@ void ReadContextFields(std::string_view text, Facts* facts) {
     std::optional<Amount>& amount = facts->amounts[static_cast<size_t>(field.quantity)];
     const size_t at = text.rfind(field.words);
     if (amount.has_value() || at == std::string_view::npos) continue;
-    amount = FieldAt(text, at, field);
+    amount = FieldAt(text, at, field.words.size(), field);
   }
   for (const NumberField& field : ContextNumbers()) {
     std::optional<double>& number = facts->numbers[static_cast<size_t>(field.number)];
@@ -112,14 +125,18 @@ void ReadContextFields(std::string_view text, Facts* facts) {
          at = at == 0 ? std::string_view::npos : text.rfind(field.words, at - 1)) {
       std::string_view rest = SkipSeparators(text.substr(at + field.words.size()));
       if (rest.starts_with('(')) rest.remove_prefix(1);
-      number = ReadNumber(rest);
+      number = WholeNumber(rest);
+      if (!number.has_value()) continue;
+      // A line may have been broken within it.
+      const size_t begin = text.size() - rest.size();
+      if (WholeNumber(PassageAround(text, begin, 0, kNumberLength).text) != number) number.reset();
     }
   }
 }
 
-// Reads "Process 4711 has 14.85 GiB memory in use" and "this process has ...".
+// Reads "Process 4711 has 14.85 GiB memory in use".
 void ReadProcesses(std::string_view text, Facts* facts) {
-  constexpr std::string_view kProcess = "Process ";
+  constexpr std::string_view kProcess = "Process";
   for (size_t at = text.find(kProcess);
        at != std::string_view::npos && facts->processes.size() < kMaxProcesses;
        at = text.find(kProcess, at + 1)) {
@@ -128,12 +145,47 @@ void ReadProcesses(std::string_view text, Facts* facts) {
     CardProcess process;
     if (digits == 0 || !absl::SimpleAtoi(ToAbsl(rest.substr(0, digits)), &process.pid)) continue;
     rest.remove_prefix(digits);
-    if (!rest.starts_with(" has ")) continue;
-    const std::optional<Amount> bytes = ReadAmount(rest.substr(5));
+    if (!rest.starts_with("has")) continue;
+    const std::optional<Amount> bytes = ReadAmount(rest.substr(3));
     if (!bytes.has_value()) continue;
     process.bytes = *bytes;
     process.has_bytes = true;
     facts->processes.push_back(std::move(process));
+  }
+}
+
+// What must be true of the figures of a message: these two are at most that.
+constexpr struct {
+  Quantity parts[2];
+  Quantity whole;
+} kLaws[] = {
+    {{Quantity::kPrivatePools, Quantity::kCount}, Quantity::kAllocated},
+    {{Quantity::kAllocated, Quantity::kCount}, Quantity::kReserved},
+    {{Quantity::kAllocated, Quantity::kUnallocated}, Quantity::kOwnProcess},
+    {{Quantity::kOwnProcess, Quantity::kFree}, Quantity::kCapacity},
+    {{Quantity::kAllocated, Quantity::kUnallocated}, Quantity::kCapacity},
+    {{Quantity::kReserved, Quantity::kCount}, Quantity::kCapacity},
+    {{Quantity::kFree, Quantity::kCount}, Quantity::kCapacity},
+};
+
+// Drops figures that cannot all be true: a text that was damaged has other figures than its script.
+void DropImpossible(Facts* facts) {
+  const bool lists_processes =
+      (*facts)[Quantity::kOwnProcess].has_value() || !facts->processes.empty();
+  for (const auto& law : kLaws) {
+    std::optional<Amount>& whole = facts->amounts[static_cast<size_t>(law.whole)];
+    if (!whole.has_value()) continue;
+    Amount sum;
+    for (const Quantity part : law.parts) {
+      if (part != Quantity::kCount) sum = sum + (*facts)[part].value_or(Amount());
+    }
+    // Windows and WSL, where no process is listed, move tensors to main memory.
+    const int64_t times = law.whole == Quantity::kCapacity && !lists_processes ? 2 : 1;
+    if (sum.bytes - sum.rounding <= times * (whole->bytes + whole->rounding)) continue;
+    whole.reset();
+    for (const Quantity part : law.parts) {
+      if (part != Quantity::kCount) facts->amounts[static_cast<size_t>(part)].reset();
+    }
   }
 }
 
@@ -151,10 +203,14 @@ std::optional<int64_t> NumberAfter(std::string_view text, std::string_view words
 
 // Reads "GPU 0 has", "(GPU 0;", "NPU 3", "on device 0" or "cuda:0".
 void ReadGpu(std::string_view text, Facts* facts) {
-  for (const std::string_view words : {"GPU  ", "GPU ", "NPU ", "device cuda:", "on device "}) {
+  for (const std::string_view words : {"GPU", "NPU", "devicecuda:", "ondevice"}) {
     const size_t at = text.find(words);
     if (at == std::string_view::npos) continue;
-    facts->gpu = NumberAfter(text.substr(at, words.size() + 8), words);
+    const std::string_view rest = text.substr(at + words.size());
+    const size_t end = rest.find_first_not_of("0123456789");
+    // At the end there may have been more digits, and behind a broken line is a date.
+    if (end >= std::min<size_t>(rest.size(), 4) || rest[end] == '-') continue;
+    facts->gpu = NumberAfter(text.substr(at, words.size() + end), words);
     if (facts->gpu.has_value()) return;
   }
 }
@@ -250,17 +306,35 @@ constexpr struct {
     {"torch_npu", Circumstance::kNpu},
 };
 
+// Returns whether nothing is missing at the end of a setting's value.
+bool IsWholeConf(std::string_view conf) {
+  const size_t comma = conf.rfind(',') + 1;  // 0 if there is none
+  const size_t colon = conf.find(':', comma);
+  if (colon == std::string_view::npos) return false;
+  const std::string_view value = conf.substr(colon + 1);
+  return value == "True" || value == "False" || value == "true" || value == "false" ||
+         value == "native" || value == "cudaMallocAsync" || value.ends_with(']') ||
+         value.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+// Returns whether a setting is PyTorch's own hint, wherever lines are broken: "If reserved but
+// unallocated memory is large try setting PYTORCH_CUDA_ALLOC_CONF=... to avoid fragmentation".
+bool IsHint(const Passage& around) {
+  const std::string before = around.text.substr(0, around.at);
+  for (const std::string_view words :
+       {"trysetting", "butunallocated", "memoryislarge", "trytoset"}) {
+    const size_t at = before.rfind(words);
+    if (at != std::string::npos && before.find("avoid", at) == std::string::npos) return true;
+  }
+  return around.text.find("toavoid", around.at) != std::string::npos;
+}
+
 // Reads PYTORCH_CUDA_ALLOC_CONF=... and os.environ["PYTORCH_..."] = "...", but not "try setting
 // ...".
 void ReadConf(std::string_view text, Facts* facts) {
   constexpr std::string_view kConf = "_ALLOC_CONF";
   for (size_t at = text.find(kConf); at != std::string_view::npos; at = text.find(kConf, at + 1)) {
-    const std::string_view before =
-        text.substr(at - std::min<size_t>(at, 40), std::min<size_t>(at, 40));
-    if (before.find("setting ") != std::string_view::npos ||
-        before.find(" try ") != std::string_view::npos) {
-      continue;
-    }
+    if (IsHint(PassageAround(text, at, kHintBefore, kHintAfter))) continue;
     std::string_view rest = text.substr(at + kConf.size());
     size_t skipped = 0;
     bool is_set = false;
@@ -278,10 +352,15 @@ void ReadConf(std::string_view text, Facts* facts) {
       ++length;
     }
     std::string_view conf = rest.substr(0, length);
+    const size_t last = text.size() - rest.size() + length - 1;
+    if (length > 0 && absl::ascii_isdigit(static_cast<unsigned char>(text[last])) &&
+        PassageAround(text, last, 0, 2).text.find_first_not_of("0123456789") != 1) {
+      continue;  // a line may have been broken within the number
+    }
     while (!conf.empty() && (conf.back() == '.' || conf.back() == ',' || conf.back() == ':')) {
       conf.remove_suffix(1);
     }
-    if (conf.find(':') != std::string_view::npos) facts->conf = conf;
+    if (IsWholeConf(conf)) facts->conf = conf;
   }
 }
 
@@ -323,12 +402,13 @@ Facts ReadAllButFrames(const LogExtract& extract, const std::string& all) {
   if (extract.form->kind == FormKind::kServing) {
     const size_t quoted = window.rfind("ried to allocate");
     if (quoted != std::string_view::npos) {
-      const std::string figures = OneLine(window.substr(quoted, kMessageLength));
+      const std::string figures = PassageAround(window, quoted, 0, kMessageLength).text;
       ReadMessageFields(figures, &facts);
       if (facts.processes.empty()) ReadProcesses(figures, &facts);
       if (!facts.gpu.has_value()) ReadGpu(figures, &facts);
     }
   }
+  DropImpossible(&facts);
   ReadContextFields(all, &facts);
   ReadConf(all, &facts);
   ReadMemorySummary(window, &facts);

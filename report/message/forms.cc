@@ -249,8 +249,8 @@ constexpr Field kMessageFields[] = {
     {"was running was", Side::kFirst, Quantity::kHostUsed},
     {"was running was", Side::kSecond, Quantity::kHostTotal},
     {"anon-rss:", Side::kAfter, Quantity::kResident},
-    {"Required: ", Side::kAfter, Quantity::kRequired},
-    {"Hardware limit: ", Side::kAfter, Quantity::kAllowed},
+    {"Required: ", Side::kBytes, Quantity::kRequired},
+    {"Hardware limit: ", Side::kBytes, Quantity::kAllowed},
 };
 
 constexpr NumberField kMessageNumbers[] = {

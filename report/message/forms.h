@@ -103,6 +103,7 @@ enum class Number : uint8_t {
 enum class Side : uint8_t {
   kAfter,   // the amount follows the words, perhaps after ':', '=' or blanks
   kBefore,  // the amount is directly before them
+  kBytes,   // a number of bytes follows, without a unit
   kFirst,   // "(19.77/22.05 GiB)" follows, and the amount is its first number
   kSecond,
 };

@@ -22,8 +22,7 @@ constexpr double kFullShare = 0.051;
 constexpr int64_t kRoomToSpare = 2;
 // If tensors hold this much of what PyTorch could have, there is nothing left to arrange.
 constexpr double kFullOfTensors = 0.85;
-// If this much more than the request was free, a refusal has another reason than too little memory.
-// Drivers keep a few MiB, and a segment may be larger than the request.
+constexpr double kFewTensors = 0.5;
 constexpr int64_t kDriverSlack = int64_t{256} << 20;
 constexpr double kDriverSlackShare = 0.05;
 // A request for less is the first of many.
@@ -68,9 +67,8 @@ Amount Positive(Amount amount) { return {std::max<int64_t>(amount.bytes, 0), amo
 // another process's were free. Neither packing nor another process changes it.
 std::optional<Amount> MostConceivable(const Facts& facts, const Sums& sums) {
   const auto& capacity = facts[Quantity::kCapacity];
-  const auto& allocated = facts[Quantity::kAllocated];
-  if (!capacity.has_value() || !allocated.has_value()) return std::nullopt;
-  return Positive(*capacity - *allocated - sums.others);
+  if (!capacity.has_value() || !sums.tensors.has_value()) return std::nullopt;
+  return Positive(*capacity - *sums.tensors - sums.others);
 }
 
 void AddSums(const Facts& facts, const Sums& sums, Judgement* judgement) {
@@ -92,8 +90,8 @@ void AddSums(const Facts& facts, const Sums& sums, Judgement* judgement) {
   }
   if (const auto& pools = facts[Quantity::kPrivatePools]; pools.has_value() && pools->bytes > 0) {
     AddEvidence(StrCat(Size(*pools),
-                       " lies free in private pools (CUDA graphs), which other "
-                       "requests cannot use"),
+                       " of what is allocated lies free in private pools (CUDA graphs), which "
+                       "other requests cannot use; fewer or smaller graphs leave less there"),
                 *pools, judgement);
   }
   if (sums.own.has_value() && sums.outside.has_value()) {
@@ -211,10 +209,18 @@ void JudgeTooLarge(const Facts& facts, Judgement* judgement) {
   }
 }
 
-// Judges whether the driver had more free memory than was requested.
-bool JudgeRefused(const Facts& facts, const Sums& sums, Judgement* judgement) {
-  const auto& tried = facts[Quantity::kTried];
+// Returns how much more than the request must be free for a refusal to have another reason than too
+// little memory. Drivers keep a few MiB, and a segment may be larger than the request.
+int64_t DriverSlack(const Facts& facts) {
   const auto& capacity = facts[Quantity::kCapacity];
+  if (!capacity.has_value()) return kDriverSlack;
+  return std::max(int64_t{64} << 20,
+                  static_cast<int64_t>(kDriverSlackShare * static_cast<double>(capacity->bytes)));
+}
+
+// Judges whether the driver had more free memory than was requested, by more than `slack`.
+bool JudgeRefused(const Facts& facts, const Sums& sums, int64_t slack, Judgement* judgement) {
+  const auto& tried = facts[Quantity::kTried];
   if (!tried.has_value()) return false;
   if (facts.form->kind == FormKind::kBlockLimit) {
     Say(Explanation::refused_with_free,
@@ -226,11 +232,6 @@ bool JudgeRefused(const Facts& facts, const Sums& sums, Judgement* judgement) {
   }
   if (!sums.grantable.has_value() || facts[Quantity::kLimit].has_value()) return false;
   const int64_t over = sums.grantable->bytes - tried->bytes;
-  const int64_t slack =
-      capacity.has_value()
-          ? std::max(int64_t{64} << 20,
-                     static_cast<int64_t>(kDriverSlackShare * static_cast<double>(capacity->bytes)))
-          : kDriverSlack;
   if (over < slack) return false;
   std::string why = "the allocator is not the cause";
   if (facts[Circumstance::kXpu] && tried->bytes >= kBlockLimit) {
@@ -344,7 +345,7 @@ bool JudgeOutside(const Facts& facts, const Sums& sums, Judgement* judgement) {
 
 void JudgeFullOrShort(const Facts& facts, const Sums& sums, Judgement* judgement) {
   const auto& tried = facts[Quantity::kTried];
-  const auto& allocated = facts[Quantity::kAllocated];
+  const auto& allocated = sums.tensors;
   const auto& capacity = facts[Quantity::kCapacity];
   std::optional<Amount> usable = capacity;
   if (usable.has_value()) usable = Positive(*usable - sums.others);
@@ -403,6 +404,11 @@ void JudgeFullOrShort(const Facts& facts, const Sums& sums, Judgement* judgement
     AddEvidence(StrCat(Size(*tried), " - ", Size(*obtainable), " = ", FormatSize(missing.bytes),
                        Within(missing), " too little"),
                 missing, judgement);
+    return;
+  }
+  // Where nothing else is to blame, any room is too much.
+  if (allocated.has_value() && usable.has_value() && Share(*allocated, *usable) < kFewTensors &&
+      JudgeRefused(facts, sums, 0, judgement)) {
     return;
   }
   if (sums.obtainable.has_value() && allocated.has_value()) {
@@ -583,7 +589,7 @@ void JudgeDevice(const Facts& facts, const Sums& sums, Judgement* judgement) {
               (JudgeFragmentation(facts, sums, judgement) || JudgeUnified(facts, judgement))) ||
              // PyTorch asks the driver before it gives up, so a lack of free memory was not the
              // reason.
-             JudgeRefused(facts, sums, judgement) ||
+             JudgeRefused(facts, sums, DriverSlack(facts), judgement) ||
              // Others hold most of the GPU, regardless of fragmentation here.
              JudgeOthers(facts, sums, true, judgement) ||
              JudgeFragmentation(facts, sums, judgement) ||
@@ -722,6 +728,11 @@ std::optional<Amount> OptionalSum(const std::optional<Amount>& a, const std::opt
 Sums Add(const Facts& facts) {
   Sums sums;
   const auto& allocated = facts[Quantity::kAllocated];
+  sums.tensors = allocated;
+  if (const auto& pools = facts[Quantity::kPrivatePools];
+      pools.has_value() && allocated.has_value()) {
+    sums.tensors = Positive(*allocated - *pools);
+  }
   sums.unallocated = facts[Quantity::kUnallocated];
   sums.reserved = facts[Quantity::kReserved];
   if (!sums.unallocated.has_value() && sums.reserved.has_value() && allocated.has_value()) {

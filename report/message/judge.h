@@ -13,6 +13,7 @@ namespace memreplay {
 
 // Sums of the figures in an allocator's message. A sum is absent if the text lacks a part of it.
 struct Sums {
+  std::optional<Amount> tensors;      // allocated, less what lies free in private pools
   std::optional<Amount> unallocated;  // held by PyTorch, but in no tensor and no private pool
   std::optional<Amount> reserved;
   std::optional<Amount> grantable;  // free on the GPU and within the limit

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "absl/strings/ascii.h"
+#include "report/message/passage.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -17,6 +17,7 @@ constexpr size_t kLookAhead = 512;  // more than an anchor and its surroundings
 constexpr size_t kHead = size_t{16} << 10;
 constexpr size_t kContextBefore = 100;
 constexpr size_t kContextAfter = 300;
+constexpr size_t kAnchorBehind = 60;
 // If a process is killed or a library gives up this close to a failure with figures, that is its
 // consequence, or the same failure repeated.
 constexpr uint64_t kOneFailure = uint64_t{256} << 10;
@@ -40,22 +41,35 @@ std::vector<std::string_view> Words() {
 
 size_t AnchorCount() { return Words().size() - ContextAnchors().size(); }
 
-// Returns the row for `word` at `at`; null if there is none.
+// Returns the row for `word` at `at`; null if there is none. If a line is broken within an anchor,
+// the words before it stand for it.
 const Form* FormAt(std::string_view text, size_t at, std::string_view word) {
-  const size_t begin = at - std::min(at, kNearBefore);
-  const std::string_view near = text.substr(begin, at - begin + word.size() + kNearAfter);
+  const Passage near = PassageAround(text, at, kNearBefore, kNearAfter);
   for (const Form& form : Forms()) {
-    if (form.anchor != word) continue;
-    if (form.near.empty() || near.find(form.near) != std::string_view::npos) return &form;
+    if (form.anchor == word) {
+      if (near.text.find(WithoutBlanks(form.near)) != std::string::npos) return &form;
+    } else if (form.near.find(word) != std::string_view::npos) {
+      const std::string anchor = WithoutBlanks(form.anchor);
+      const size_t found = near.text.find(anchor, near.at);
+      if (found < near.at + kAnchorBehind &&
+          near.text.find(WithoutBlanks(form.near)) != std::string::npos) {
+        return &form;
+      }
+    }
   }
   return nullptr;
 }
 
+// Returns the line at `at`, with the ones before and after it: they show whether it was broken.
 std::string_view LineAround(std::string_view text, size_t at) {
-  const size_t before = text.rfind('\n', at);
-  const size_t begin = std::max(before == std::string_view::npos ? 0 : before + 1,
-                                at - std::min(at, kContextBefore));
-  return text.substr(begin, std::min(text.find('\n', at), at + kContextAfter) - begin);
+  size_t begin = at;
+  for (int lines = 0; lines < 2 && begin > 0; ++lines) {
+    begin = text.rfind('\n', begin - 1) + 1;  // 0 if there is none
+    begin = begin > 0 && lines == 0 ? begin - 1 : begin;
+  }
+  begin = std::max(begin, at - std::min(at, kContextAfter));
+  const size_t end = text.find('\n', std::min(text.find('\n', at), text.size()) + 1);
+  return text.substr(begin, std::min(end, at + kContextAfter) - begin);
 }
 
 }  // namespace
@@ -63,6 +77,22 @@ std::string_view LineAround(std::string_view text, size_t at) {
 LogScan::LogScan() : words_(Words()), search_(words_), context_lines_(ContextAnchors().size()) {}
 
 void LogScan::Add(std::string_view piece) {
+  if (!knows_encoding_ && !piece.empty()) {
+    knows_encoding_ = true;
+    is_little_ = piece.starts_with("\xff\xfe");
+    is_utf16_ = is_little_ || piece.starts_with("\xfe\xff");
+  }
+  if (is_utf16_) {
+    half_ += piece;
+    const std::string text = FromUtf16(half_, is_little_);
+    half_ = half_.substr(half_.size() / 2 * 2);
+    AddText(text);
+  } else {
+    AddText(piece);
+  }
+}
+
+void LogScan::AddText(std::string_view piece) {
   if (head_.size() < kHead) head_ += piece.substr(0, kHead - head_.size());
   while (!piece.empty()) {
     const size_t room = kBefore + kStep - std::min(kBefore + kStep, buffer_.size());

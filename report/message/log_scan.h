@@ -43,9 +43,14 @@ class LogScan {
     uint64_t begin = 0;  // of the window
     std::string window;
   };
+  void AddText(std::string_view piece);
   void Scan(bool is_last);
   void Count(std::string_view text, size_t at);
 
+  bool knows_encoding_ = false;
+  bool is_utf16_ = false;
+  bool is_little_ = false;
+  std::string half_;  // of a character
   std::vector<std::string_view> words_;
   WordSearch search_;
   std::string buffer_;  // the end of what was scanned, then what was not

@@ -6,12 +6,14 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "report/message/explain.h"
 #include "report/text/render.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
@@ -109,6 +111,104 @@ TEST(Corpus, NoAdviceThatTheTextRulesOut) {
       }
     }
   }
+}
+
+// Returns what an explanation says that can be wrong.
+std::set<std::string> Figures(const proto::Explanation& explanation) {
+  std::set<std::string> figures;
+  for (const auto& figure : explanation.figures()) {
+    figures.insert(StrCat(figure.name(), " ", figure.bytes()));
+  }
+  for (const auto& process : explanation.processes()) {
+    if (process.has_bytes()) figures.insert(StrCat("process ", process.pid(), process.bytes()));
+  }
+  if (explanation.has_gpu()) figures.insert(StrCat("gpu ", explanation.gpu()));
+  if (!explanation.conf().empty()) figures.insert(explanation.conf());
+  return figures;
+}
+
+// Returns a text in lines of at most `width`, with `prefix` before each.
+std::string Wrapped(std::string_view text, size_t width, std::string_view prefix, bool at_words) {
+  std::string wrapped;
+  while (!text.empty()) {
+    const size_t newline = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, newline);
+    text.remove_prefix(std::min(text.size(), newline + 1));
+    do {
+      size_t length = std::min(line.size(), width - prefix.size());
+      const size_t blank = line.substr(0, length).rfind(' ');
+      if (at_words && length < line.size() && blank != std::string_view::npos && blank > 0) {
+        length = blank;
+      }
+      StrAppend(&wrapped, prefix, line.substr(0, length), "\n");
+      line.remove_prefix(length);
+      if (at_words && line.starts_with(' ')) line.remove_prefix(1);
+    } while (!line.empty());
+  }
+  return wrapped;
+}
+
+// Returns a text with each number in colour, as rich prints it.
+std::string Coloured(std::string_view text, std::string_view escape) {
+  std::string coloured;
+  bool in_number = false;
+  for (const char c : text) {
+    const bool is_number = (c >= '0' && c <= '9') || (in_number && c == '.');
+    if (is_number != in_number) StrAppend(&coloured, escape, is_number ? "[1;36m" : "[0m");
+    in_number = is_number;
+    coloured += c;
+  }
+  return coloured;
+}
+
+// Wrapped, prefixed, coloured and cut, a text has the same figures or fewer, never others.
+TEST(Corpus, DamagedTextsSayTheSameOrLess) {
+  constexpr std::string_view kPrefixes[] = {
+      "",
+      "> ",
+      "[rank0]: ",
+      "\x1b[36m(WorkerDict pid=8121)\x1b[0m ",
+      "2026-03-04T05:06:07.891234Z ",
+      "(EngineCore_0 pid=12) ERROR 03-04 05:06:07 [core.py:71] ",
+      "trainer-0  | "};
+  size_t texts = 0, figures = 0, kept = 0;
+  for (const Case& one : AllCases()) {
+    const auto whole = ExplainText(one.text);
+    ASSERT_TRUE(whole.ok()) << one.name;
+    std::set<std::string> expected = Figures(whole->explanation());
+    const size_t in_all = expected.size();
+    // Of several failures, the last one that is left speaks.
+    for (size_t end = one.text.find('\n'); end < one.text.size();
+         end = one.text.find('\n', end + 1)) {
+      const auto part = ExplainText(one.text.substr(0, end + 1));
+      if (part.ok()) expected.merge(Figures(part->explanation()));
+    }
+    const auto check = [&](const std::string& damaged, bool counts) {
+      const auto report = ExplainText(damaged);
+      std::set<std::string> found;
+      if (report.ok()) found = Figures(report->explanation());
+      for (const std::string& figure : found) {
+        EXPECT_TRUE(expected.count(figure)) << one.name << ": " << figure << "\n" << damaged;
+      }
+      if (!counts) return;
+      figures += in_all;
+      kept += found.size();
+    };
+    for (size_t width = 70; width <= 160; ++width) {
+      // Each width has another prefix with each text.
+      const size_t turn = texts++;
+      const std::string_view prefix = kPrefixes[turn % std::size(kPrefixes)];
+      const std::string text = turn % 5 == 0   ? Coloured(one.text, "\x1b")
+                               : turn % 5 == 1 ? Coloured(one.text, "")
+                                               : one.text;
+      const std::string wrapped = Wrapped(text, width, prefix, turn % 2 == 1);
+      check(wrapped, true);
+      if (width % 4 > 0) continue;
+      check(wrapped.substr(0, wrapped.size() * (turn % 97) / 97), false);
+      check(wrapped.substr(wrapped.size() * (turn % 89) / 89), false);
+    }
+  }
+  EXPECT_GE(kept * 100, figures * 95) << kept << " of " << figures;
 }
 
 }  // namespace

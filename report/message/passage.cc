@@ -1,0 +1,276 @@
+#include "report/message/passage.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "report/message/amount.h"
+
+namespace memreplay {
+namespace {
+
+constexpr size_t kMaxPrefix = 160;
+constexpr size_t kMaxLine = 8192;
+constexpr size_t kMaxTime = 40;
+// Lines may be half prefix, and colours take room.
+constexpr size_t kRawBytes = 6;
+
+bool IsDigitByte(char c) { return c >= '0' && c <= '9'; }
+bool IsBlankByte(char c) { return static_cast<unsigned char>(c) <= ' ' || c == '\x7f'; }
+bool IsOneOf(char c, std::string_view bytes) { return bytes.find(c) != std::string_view::npos; }
+
+// Returns the length of a colour or another command to a terminal that `text` begins with; 0 if it
+// begins with none. Pages and mail drop the escape and leave "[1;36m".
+size_t CommandLength(std::string_view text) {
+  size_t at = 0;
+  for (const std::string_view escape : {"\x1b", "^[", "\\x1b", "\\u001b", "\\033"}) {
+    if (!text.starts_with(escape)) continue;
+    at = escape.size();
+    break;
+  }
+  if (at == 1 && text.size() > 1 && text[1] == ']') {
+    const size_t end = text.substr(0, kMaxLine).find_first_of("\x07\x1b\n");
+    return end == std::string_view::npos ? 2 : end + (text[end] == '\n' ? 0 : 1);
+  }
+  if (at >= text.size() || text[at] != '[') return at == 1 ? 1 : 0;
+  size_t end = at + 1;
+  while (end < text.size() && end < at + 16 && (IsDigitByte(text[end]) || IsOneOf(text[end], ";?")))
+    ++end;
+  if (end == text.size()) return 0;  // the rest is on the next line
+  if (text[end] == 'm' || (at > 0 && absl::ascii_isalpha(static_cast<unsigned char>(text[end])))) {
+    return end + 1;
+  }
+  return at > 0 ? end : 0;
+}
+
+std::string WithoutCommands(std::string_view text) {
+  std::string plain;
+  plain.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const size_t command = IsOneOf(text[at], "\x1b^\\[") ? CommandLength(text.substr(at)) : 0;
+    if (command == 0) plain += text[at];
+    at += std::max<size_t>(command, 1);
+  }
+  return plain;
+}
+
+// Returns a line without colours, and without the right border of a box.
+std::string PlainLine(std::string_view line) {
+  std::string plain = WithoutCommands(line);
+  constexpr std::string_view kBorder = "\u2502";
+  std::string_view kept = plain;
+  while (!kept.empty() && IsBlankByte(kept.back())) kept.remove_suffix(1);
+  if (kept.ends_with(kBorder)) plain.resize(kept.size() - kBorder.size());
+  return plain;
+}
+
+// Returns the length of a time or a date that `text` begins with; 0 if it begins with none.
+size_t TimeLength(std::string_view text) {
+  size_t end = 0;
+  while (end < text.size() && end < kMaxTime &&
+         (IsDigitByte(text[end]) || IsOneOf(text[end], ":.,-/TZ+"))) {
+    ++end;
+  }
+  const std::string_view chunk = text.substr(0, end);
+  for (size_t colon = chunk.find(':'); colon != std::string_view::npos;
+       colon = chunk.find(':', colon + 1)) {
+    if (colon > 0 && colon + 1 < end && IsDigitByte(chunk[colon - 1]) &&
+        IsDigitByte(chunk[colon + 1])) {
+      return end;
+    }
+  }
+  const bool is_date = end > 5 && chunk.find_first_not_of("0123456789") == 4 &&
+                       IsOneOf(chunk[4], "-/") && IsDigitByte(chunk[5]);
+  return is_date ? end : 0;
+}
+
+// What two lines begin with.
+struct SharedPrefix {
+  size_t in_a = 0;
+  size_t in_b = 0;
+  bool is_same = true;  // but for times
+};
+
+bool HasMarks(std::string_view prefix) {
+  return prefix.find_first_of(":|>])") != std::string_view::npos;
+}
+
+SharedPrefix Compare(std::string_view a, std::string_view b) {
+  a = a.substr(0, kMaxPrefix);
+  b = b.substr(0, kMaxPrefix);
+  SharedPrefix shared;
+  bool is_same = true;
+  for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    if (IsDigitByte(a[i]) && IsDigitByte(b[j])) {
+      const size_t time = TimeLength(a.substr(i));
+      const size_t other = TimeLength(b.substr(j));
+      if (time > 0 && other > 0) {
+        i += time;
+        j += other;
+        continue;
+      }
+      const size_t end_i = std::min(a.find_first_not_of("0123456789", i), a.size());
+      const size_t end_j = std::min(b.find_first_not_of("0123456789", j), b.size());
+      if (a.substr(i, end_i - i) != b.substr(j, end_j - j)) {
+        // Behind a prefix, "15.66 GiB" is no number of a process.
+        const bool is_label = end_i < a.size() && IsOneOf(a[end_i], ":])|");
+        if (i > 0 && IsBlankByte(a[i - 1]) && !is_label && HasMarks(b.substr(0, shared.in_b)))
+          break;
+        is_same = false;
+      }
+      i = end_i;
+      j = end_j;
+      continue;
+    }
+    if (a[i] != b[j]) break;
+    const bool ends = IsOneOf(a[i], " \t:|>])");
+    ++i;
+    ++j;
+    if (ends) shared = {i, j, is_same};
+  }
+  // Two lines may begin with the same word.
+  if (!HasMarks(b.substr(0, shared.in_b))) shared.in_a = shared.in_b = 0;
+  return shared;
+}
+
+// Adds text without its blanks.
+class Squeezer {
+ public:
+  void Add(std::string_view text) {
+    for (size_t i = 0; i < text.size(); ++i) {
+      const bool is_escaped = text[i] == '\\' && i + 1 < text.size() && text[i + 1] == 'n';
+      if (is_escaped || IsBlankByte(text[i])) {
+        has_blank_ = true;
+        has_break_ = has_break_ || is_escaped || text[i] == '\n';
+        i += is_escaped ? 1 : 0;
+        continue;
+      }
+      AddByte(text[i]);
+    }
+  }
+  // Ends the text after a blank that it ends with.
+  void End() {
+    if (has_blank_) out_ += ' ';
+  }
+  std::string& out() { return out_; }
+
+ private:
+  void AddByte(char c) {
+    if (has_blank_ && !out_.empty()) {
+      const bool in_unit = has_break_ && IsOneOf(out_.back(), "KMGTkmgt") && IsOneOf(c, "iBb");
+      if ((!in_unit && ReadAmountBackwards(out_).has_value()) ||
+          (!has_break_ && IsDigitByte(out_.back()) && IsDigitByte(c))) {
+        out_ += ' ';
+      }
+    }
+    has_blank_ = has_break_ = false;
+    out_ += c;
+  }
+
+  std::string out_;
+  bool has_blank_ = false;
+  bool has_break_ = false;
+};
+
+bool IsEmptyLine(std::string_view line) {
+  return std::all_of(line.begin(), line.end(), IsBlankByte);
+}
+
+size_t LineEnd(std::string_view text, size_t at) {
+  return std::min({text.find_first_of("\r\n", at), text.size(), at + kMaxLine});
+}
+
+size_t LineBegin(std::string_view text, size_t at) {
+  const size_t earliest = at - std::min(at, kMaxLine);
+  size_t begin = at;
+  while (begin > earliest && !IsOneOf(text[begin - 1], "\r\n")) --begin;
+  return begin;
+}
+
+}  // namespace
+
+Passage PassageAround(std::string_view text, size_t at, size_t before, size_t after) {
+  const size_t begin = LineBegin(text, at);
+  const std::string head = PlainLine(text.substr(begin, at - begin));
+  // What the line of `at` has in common with the line before it goes from both.
+  std::vector<std::string> above;
+  size_t known = head.size();
+  size_t own_prefix = 0;
+  for (size_t end = begin; end > 0 && known < before && above.size() < 8;) {
+    const size_t first = LineBegin(text, end - 1);
+    std::string line = PlainLine(text.substr(first, end - 1 - first));
+    end = first;
+    if (IsEmptyLine(line)) continue;
+    const SharedPrefix shared = Compare(head, line);
+    if (!shared.is_same) continue;
+    own_prefix = std::max(own_prefix, shared.in_a);
+    line.erase(0, shared.in_b);
+    known += line.size();
+    above.push_back(std::move(line));
+  }
+  Squeezer squeezer;
+  for (size_t i = above.size(); i > 0; --i) {
+    squeezer.Add(above[i - 1]);
+    squeezer.Add("\n");
+  }
+  squeezer.Add(std::string_view(head).substr(own_prefix));
+  const size_t place = squeezer.out().size();
+
+  size_t lines = 0;
+  bool is_repeated = false;  // the prefix, on every line of the text
+  const size_t last = std::min(text.size(), at + kRawBytes * after + kMaxLine);
+  for (size_t next = at; next < last && squeezer.out().size() < place + after;) {
+    const size_t end = LineEnd(text, next);
+    std::string line = PlainLine(text.substr(next, end - next));
+    next = end < text.size() && IsOneOf(text[end], "\r\n") ? end + 1 : end;
+    if (lines > 0) {
+      if (IsEmptyLine(line)) continue;
+      const SharedPrefix shared = Compare(head, line);
+      if (!shared.is_same) continue;
+      if (lines == 1) is_repeated = shared.in_b > 0;
+      if (is_repeated != (shared.in_b > 0)) break;
+      line.erase(0, shared.in_b);
+    }
+    ++lines;
+    squeezer.Add(line);
+    if (next > end) squeezer.Add("\n");
+  }
+  squeezer.End();
+  // Commands that were broken are whole now.
+  std::string head_text = WithoutCommands(squeezer.out().substr(0, place));
+  head_text.erase(0, head_text.size() - std::min(head_text.size(), before));
+  const std::string tail = WithoutCommands(squeezer.out().substr(place));
+  return {head_text + tail.substr(0, after), head_text.size()};
+}
+
+std::string FromUtf16(std::string_view text, bool is_little) {
+  std::string out;
+  for (size_t i = 0; i + 1 < text.size(); i += 2) {
+    const auto first = static_cast<uint8_t>(text[i]);
+    const auto second = static_cast<uint8_t>(text[i + 1]);
+    const unsigned point = is_little ? first | second << 8 : first << 8 | second;
+    if (point < 0x80) {
+      out += static_cast<char>(point);
+    } else if (point < 0x800) {
+      out += static_cast<char>(0xc0 | point >> 6);
+      out += static_cast<char>(0x80 | (point & 0x3f));
+    } else {
+      out += static_cast<char>(0xe0 | point >> 12);
+      out += static_cast<char>(0x80 | (point >> 6 & 0x3f));
+      out += static_cast<char>(0x80 | (point & 0x3f));
+    }
+  }
+  return out;
+}
+
+std::string WithoutBlanks(std::string_view words) {
+  std::string kept;
+  std::copy_if(words.begin(), words.end(), std::back_inserter(kept),
+               [](char c) { return !IsBlankByte(c); });
+  return kept;
+}
+
+}  // namespace memreplay

@@ -1,0 +1,34 @@
+// Undoes what terminals, loggers and mail do to a text: colours, prefixes, wrapped lines.
+#ifndef MEMREPLAY_REPORT_MESSAGE_PASSAGE_H_
+#define MEMREPLAY_REPORT_MESSAGE_PASSAGE_H_
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace memreplay {
+
+// A part of a text as it was printed, but without its blanks: where a line was broken, nobody can
+// see whether there was one. A blank is kept after an amount of memory, which ends there, between
+// two digits of a line, and at the end of the text.
+struct Passage {
+  std::string text;
+  size_t at = 0;
+};
+
+// Returns about `before` bytes before and `after` bytes from the place `at` on. Lines are joined
+// that have the prefix of the line of `at`, or else all up to the next line that has it; a line of
+// another process, whose prefix differs in a number that is no time, is left out. O(before +
+// after).
+Passage PassageAround(std::string_view text, size_t at, size_t before, size_t after);
+
+// Returns words as a passage has them.
+std::string WithoutBlanks(std::string_view words);
+
+// Returns in UTF-8 what is in UTF-16, as PowerShell writes files. A byte that is half a character
+// is dropped; the halves of a pair become two characters of three bytes.
+std::string FromUtf16(std::string_view text, bool is_little);
+
+}  // namespace memreplay
+
+#endif  // MEMREPLAY_REPORT_MESSAGE_PASSAGE_H_
