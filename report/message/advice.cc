@@ -19,6 +19,7 @@ using Explanation = proto::Explanation;
 
 constexpr size_t kMaxShown = 120;  // of a path or a line of code
 constexpr double kHighUtilization = 0.9;
+constexpr double kMinUtilization = 0.1;
 
 constexpr char kSnapshot[] =
     "To see what holds it: torch.cuda.memory._record_memory_history() before the loop, "
@@ -41,6 +42,49 @@ std::string Place(const SourceFrame& frame) {
   return place;
 }
 
+// What helps in programs that are not PyTorch.
+constexpr struct {
+  std::string_view name;  // that a form's begins with
+  std::string_view kind;
+  std::string_view brief;
+  std::string_view sentence;
+} kPrograms[] = {
+    {"llama.cpp: pinned", "pinned", "do without pinned memory",
+     "It goes on without pinned memory, only slower; GGML_CUDA_NO_PINNED=1 does without it from "
+     "the start."},
+    {"llama.cpp", "reduce", "put fewer layers on the GPU, or take a shorter context",
+     "Put fewer layers on the GPU (-ngl), take a shorter context (-c) or smaller batches (-ub "
+     "256), "
+     "or a cache or model of fewer bits (-ctk q8_0 -ctv q8_0 -fa on)."},
+    {"Ollama", "host", "take a smaller model or a shorter context",
+     "Take a smaller model or one of fewer bits, or a shorter context (num_ctx), and end other "
+     "programs: the model does not fit into main memory."},
+    {"Metal", "reduce", "use less of the shared memory",
+     "Use less of the shared memory: a smaller batch or context, a model of fewer bits, and fewer "
+     "other programs."},
+    {"ONNX Runtime", "reduce", "limit the arena",
+     "Limit the arena (provider options gpu_mem_limit, arena_extend_strategy=kSameAsRequested), or "
+     "use smaller inputs or batches; a size beyond any GPU is corrupted: look for an earlier "
+     "error."},
+    {"DirectML", "reduce", "use less video memory",
+     "Use less video memory: smaller batches or images, float16, and fewer other programs."},
+    {"TensorRT", "reduce", "give the cache less, or build for smaller batches",
+     "Give the KV cache less (kv_cache_free_gpu_memory_fraction), or build the engine for smaller "
+     "batches and sequences (max_batch_size, max_seq_len), of fewer bits, or over more GPUs."},
+    {"CuPy", "reduce", "release CuPy's pools",
+     "Release what CuPy's pools keep, cupy.get_default_memory_pool().free_all_blocks(), or work in "
+     "smaller arrays."},
+    {"Paddle", "reduce", "use a smaller batch",
+     "Use a smaller batch, or another GPU if nvidia-smi shows other processes; "
+     "FLAGS_fraction_of_gpu_memory_to_use sets how much Paddle takes."},
+    {"LMDeploy", "reduce", "give the cache less",
+     "Give the cache less (--cache-max-entry-count 0.4), take a shorter --session-len, fewer bits, "
+     "or more GPUs (--tp)."},
+    {"RMM", "reduce", "make the pool or the parts smaller",
+     "RMM's pool of GPU memory is full: make it larger, use managed memory "
+     "(rmm.reinitialize(managed_memory=True)), or work in smaller partitions."},
+};
+
 class Adviser {
  public:
   Adviser(const Facts& facts, const Sums& sums, const Judgement& judgement)
@@ -60,13 +104,9 @@ class Adviser {
   }
   bool IsBatchOne() const { return facts_[Number::kBatch].value_or(2) == 1; }
   bool IsServer() const { return facts_[Circumstance::kVllm] || facts_[Circumstance::kSglang]; }
-  // PyTorch before 2.1, which does not have expandable segments, writes "already allocated".
-  bool IsBeforeExpandable() const {
-    return facts_[Quantity::kReserved].has_value() && !facts_.has_summary;
-  }
   // PyTorch from 2.1 on lists the GPU's processes, but not on Windows and WSL.
   bool IsMaybeWindows() const {
-    return facts_.form->kind == FormKind::kDevice && IsCuda() && !IsBeforeExpandable() &&
+    return facts_.form->kind == FormKind::kDevice && IsCuda() && !facts_.is_before_2_1 &&
            facts_[Quantity::kUnallocated].has_value() && !facts_[Quantity::kLimit].has_value() &&
            facts_.processes.empty() && !facts_[Quantity::kOwnProcess].has_value();
   }
@@ -86,6 +126,7 @@ class Adviser {
       Add("snapshot", "take a snapshot", kSnapshot);
     }
   }
+  bool OtherProgram();
   void Library();
   void Host();
   void Environment();
@@ -121,10 +162,12 @@ void Adviser::Setting() {
         "which do better, exist on Linux only (WSL too).");
     return;
   }
-  if (IsBeforeExpandable() && !facts_[Circumstance::kNpu]) {
+  if (facts_.is_before_2_1 && !facts_[Circumstance::kNpu]) {
     Add("setting", "update PyTorch and set expandable_segments:True",
-        StrCat("Update PyTorch to 2.1 or later and set ", ConfName(),
-               "=expandable_segments:True; this release only has max_split_size_mb (try 128)."));
+        StrCat("Update PyTorch to 2.1 or later and set ", ConfName(), "=expandable_segments:True",
+               facts_[Quantity::kReserved].has_value()
+                   ? "; this release only has max_split_size_mb (try 128)."
+                   : "."));
     return;
   }
   Add("setting", StrCat("set ", ConfName(), "=expandable_segments:True"),
@@ -308,6 +351,22 @@ void Adviser::Library() {
 
 void Adviser::Host() {
   const std::string_view name = facts_.form->name;
+  if (name == "Windows: page file") {
+    Add("host", "make the page file larger",
+        "Make Windows' page file larger (System > Advanced > Virtual memory) or close other "
+        "programs; fewer DataLoader workers load fewer copies of CUDA's libraries.");
+    return;
+  }
+  if (name.starts_with("Slurm")) {
+    Add("host", "request more memory of Slurm",
+        "Request more main memory of Slurm, --mem or --mem-per-cpu; sacct -j JOB -o MaxRSS,ReqMem "
+        "shows what it had.");
+  } else if (name.starts_with("a build")) {
+    Add("host", "compile fewer files at once",
+        "Compile fewer files at once: MAX_JOBS=2 (pip, PyTorch's extensions), make -j2; each "
+        "compiler takes some GiB of main memory.");
+    return;
+  }
   if (absl::StrContains(ToAbsl(name), "Ray")) {
     Add("host", "run fewer tasks at once on the node",
         "Run fewer tasks or actors at once on the node (num_cpus= or memory= for each), or make "
@@ -426,7 +485,9 @@ void Adviser::Serving() {
           "Drop the page cache just before the start: sync; echo 3 | sudo tee "
           "/proc/sys/vm/drop_caches.");
     }
-    if (share >= 0.7) {
+    if (*judgement_.utilization < kMinUtilization) {
+      OtherProcesses();
+    } else if (share >= 0.7) {
       Add("lower_utilization", StrCat("start with ", setting, " ", ratio(*judgement_.utilization)),
           StrCat("Start with ", setting, " ", ratio(*judgement_.utilization), " or less."));
       OtherProcesses();
@@ -478,6 +539,7 @@ void Adviser::Serving() {
     Add("reduce", "make the weights smaller or take more GPUs",
         "The weights themselves do not fit: a quantized model, --tensor-parallel-size 2, or "
         "--cpu-offload-gb.");
+    if (facts_[FrameHint::kLoading]) return;
   }
   if (judgement_.utilization.has_value()) {
     Add("lower_utilization", StrCat("start with ", setting, " ", ratio(*judgement_.utilization)),
@@ -561,7 +623,19 @@ void Adviser::Limit() {
   Snapshot();
 }
 
+bool Adviser::OtherProgram() {
+  for (const auto& row : kPrograms) {
+    if (!facts_.form->name.starts_with(row.name)) continue;
+    Add(std::string(row.kind), std::string(row.brief), std::string(row.sentence));
+    Add("numbers", "see with nvidia-smi who holds the GPU",
+        "nvidia-smi shows who else holds the GPU while it runs, free -h who holds main memory.");
+    return true;
+  }
+  return false;
+}
+
 std::vector<Advice> Adviser::Advise() {
+  if (OtherProgram()) return advice_;
   switch (judgement_.verdict) {
     case Explanation::fragmentation:
       Setting();

@@ -53,9 +53,11 @@ std::optional<Amount> FieldAt(std::string_view text, size_t at, size_t length, c
     size_t place = 0;
     const std::optional<Amount> amount = ReadAmountBackwards(text.substr(0, at), &place);
     // Behind a prefix it would be the end of a number.
-    const bool is_whole = amount.has_value() &&
-                          (absl::ascii_islower(static_cast<unsigned char>(text[place - 1])) ||
-                           std::string_view("(;,. ").find(text[place - 1]) != std::string::npos);
+    std::string_view before = text.substr(0, place);
+    if (before.ends_with('.')) before.remove_suffix(1);
+    const bool is_whole =
+        !before.empty() && (absl::ascii_islower(static_cast<unsigned char>(before.back())) ||
+                            std::string_view("(;, ").find(before.back()) != std::string::npos);
     return is_whole ? amount : std::nullopt;
   }
   std::string_view rest = SkipSeparators(text.substr(at + length));
@@ -246,6 +248,9 @@ constexpr struct {
     {":\\Users", Circumstance::kWindows},
     {"\\site-packages\\", Circumstance::kWindows},
     {"WDDM", Circumstance::kWindows},
+    {"WinError", Circumstance::kWindows},
+    {"os error 1455", Circumstance::kWindows},
+    {"paging file", Circumstance::kWindows},
     {"Windows 1", Circumstance::kWindows},
     {"microsoft-standard", Circumstance::kWsl},
     {"WSL", Circumstance::kWsl},
@@ -395,6 +400,7 @@ Facts ReadAllButFrames(const LogExtract& extract, const std::string& all) {
   const std::string_view window = extract.window;
   const std::string message = MessageText(extract);
   ReadMessageFields(message, &facts);
+  facts.is_before_2_1 = absl::StrContains(message, "alreadyallocated");
   ReadProcesses(message, &facts);
   ReadGpu(message, &facts);
   ReadRank(extract, &facts);

@@ -83,7 +83,8 @@ struct Facts {
   std::string card;  // its name, per nvidia-smi or the text
   // Those that the message lists ("Process 4711 has"), or otherwise those of nvidia-smi.
   std::vector<CardProcess> processes;
-  bool has_summary = false;  // torch.cuda.memory_summary()
+  bool is_before_2_1 = false;  // which has no expandable segments: "already allocated"
+  bool has_summary = false;    // torch.cuda.memory_summary()
   bool has_smi = false;
   bool knows_outside = false;  // what the text does not account for is known, of a simulated GPU
   bool is_recorded = false;    // by memreplay record, whose answer is in the text

@@ -27,13 +27,16 @@ enum class FormKind : uint8_t {
   kBadSize,       // a size that no script can mean
   kOther,         // another framework's
   kTable,         // a table, not a failure
-  kMention,       // words about memory, not a failure
+  kMention,       // words about memory, of a failure that is not known
+  kNone,          // a failure, or a warning, that is not about memory
 };
 
 // A form. The first row whose `anchor` and `near` are in the text applies.
 struct Form {
-  std::string_view anchor;  // at least kShortestAnchor bytes
-  std::string_view near;    // also within kNearBefore and kNearAfter bytes of it; "": not needed
+  // At least kShortestAnchor bytes. A shorter one is searched for as a line of its own, in the end
+  // of a text that has nothing else.
+  std::string_view anchor;
+  std::string_view near;  // also within kNearBefore and kNearAfter bytes of it; "": not needed
   FormKind kind;
   // The strongest of several forms within one failure applies. 0: not a failure.
   int strength;

@@ -849,6 +849,7 @@ Judgement Judge(const Facts& facts, const Sums& sums) {
           &judgement);
       break;
     }
+    case FormKind::kNone:  // LogScan finds none of these
     case FormKind::kMention:
       Say(Explanation::no_numbers,
           "the text speaks of memory running out, in no form that is known", &judgement);

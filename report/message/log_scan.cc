@@ -26,12 +26,14 @@ constexpr size_t kMaxSeen = 4096;
 constexpr int64_t kMaxCompared = 1000000;
 constexpr size_t kComparedText = 96;
 constexpr std::string_view kCounted = "ried to allocate";
+constexpr std::string_view kWords = "ut of memory";
 
 // Returns the words to search for: each anchor once, then the context's.
 std::vector<std::string_view> Words() {
   std::vector<std::string_view> words;
   for (const Form& form : Forms()) {
-    if (std::find(words.begin(), words.end(), form.anchor) == words.end()) {
+    if (form.anchor.size() >= kShortestAnchor &&
+        std::find(words.begin(), words.end(), form.anchor) == words.end()) {
       words.push_back(form.anchor);
     }
   }
@@ -41,13 +43,38 @@ std::vector<std::string_view> Words() {
 
 size_t AnchorCount() { return Words().size() - ContextAnchors().size(); }
 
+// Words in a line before "out of memory" that make it a possibility, and words near it without
+// which it is no failure.
+constexpr std::string_view kIfs[] = {"f you ",  " may ",      " might ", "avoid ",
+                                     "revent ", "n case of ", "hen you "};
+constexpr std::string_view kFailed[] = {"rror", "ail",   "xception", "bort",
+                                        "atal", "illed", "annot",    "ERR"};
+
+// Returns whether what stands at a place did not happen: "If you run out of memory, try --tile".
+bool IsHypothetical(std::string_view text, size_t at, const Passage& near) {
+  const std::string_view before =
+      text.substr(at - std::min(at, kContextBefore), std::min(at, kContextBefore));
+  const std::string_view line = before.substr(before.rfind('\n') + 1);
+  return near.text.find("notafailure") != std::string::npos ||
+         std::any_of(std::begin(kIfs), std::end(kIfs), [&](std::string_view word) {
+           return line.find(word) != std::string_view::npos;
+         });
+}
+
 // Returns the row for `word` at `at`; null if there is none. If a line is broken within an anchor,
 // the words before it stand for it.
 const Form* FormAt(std::string_view text, size_t at, std::string_view word) {
   const Passage near = PassageAround(text, at, kNearBefore, kNearAfter);
+  if (word == kWords && IsHypothetical(text, at, near)) return nullptr;
   for (const Form& form : Forms()) {
     if (form.anchor == word) {
-      if (near.text.find(WithoutBlanks(form.near)) != std::string::npos) return &form;
+      if (near.text.find(WithoutBlanks(form.near)) == std::string::npos) continue;
+      const bool failed = std::any_of(
+          std::begin(kFailed), std::end(kFailed),
+          [&](std::string_view failure) { return near.text.find(failure) != std::string::npos; });
+      if (form.kind == FormKind::kNone || (form.kind == FormKind::kMention && !failed))
+        return nullptr;
+      return &form;
     } else if (form.near.find(word) != std::string_view::npos) {
       const std::string anchor = WithoutBlanks(form.anchor);
       const size_t found = near.text.find(anchor, near.at);
@@ -70,6 +97,25 @@ std::string_view LineAround(std::string_view text, size_t at) {
   begin = std::max(begin, at - std::min(at, kContextAfter));
   const size_t end = text.find('\n', std::min(text.find('\n', at), text.size()) + 1);
   return text.substr(begin, std::min(end, at + kContextAfter) - begin);
+}
+
+// Finds the last line that is a short anchor, as a shell prints "Killed".
+bool FindBare(std::string_view text, const Form** form, uint64_t* at) {
+  for (const Form& row : Forms()) {
+    if (row.anchor.size() >= kShortestAnchor) continue;
+    for (size_t found = text.rfind(row.anchor); found != std::string_view::npos;
+         found = found == 0 ? std::string_view::npos : text.rfind(row.anchor, found - 1)) {
+      const size_t end = found + row.anchor.size();
+      if ((found > 0 && text[found - 1] != '\n') ||
+          (end < text.size() && text[end] != '\n' && text[end] != '\r')) {
+        continue;
+      }
+      *form = &row;
+      *at = found;
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -173,6 +219,16 @@ LogExtract LogScan::Finish() {
   for (const Kept& kept : kept_) {
     if (kept.form == nullptr) continue;
     if (last == nullptr ? true : kept.at + kOneFailure >= last->at) chosen = &kept;
+  }
+  Kept bare;
+  if (chosen == nullptr && FindBare(buffer_, &bare.form, &bare.at)) {
+    bare.window = buffer_;
+    chosen = &bare;
+  }
+  // An index out of range, say, ends the GPU's work, and cuBLAS with it.
+  if (chosen != nullptr && chosen->form->kind == FormKind::kLibrary &&
+      chosen->window.find("Assertion `") != std::string::npos) {
+    chosen = nullptr;
   }
   if (chosen != nullptr) {
     extract.form = chosen->form;

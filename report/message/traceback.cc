@@ -181,7 +181,8 @@ constexpr struct {
      [](const SourceFrame& frame, bool) {
        return HasAny(frame.code, {"torch.load(", "load_state_dict(", "load_checkpoint(",
                                   "from_pretrained(", "load_file("}) ||
-              HasAny(frame.function, {"load_state_dict", "load_checkpoint"});
+              HasAny(frame.function, {"load_state_dict", "load_checkpoint", "load_model",
+                                      "load_weights", "create_weights", "initialize_model"});
      }},
     {FrameHint::kMoving,
      [](const SourceFrame& frame, bool) {

@@ -268,7 +268,20 @@ TEST(Explain, HugeAndSillyNumbersAreNone) {
 }
 
 TEST(Explain, NothingAboutMemoryIsAnError) {
-  for (const std::string text : {"", "no such thing", "KeyError: 'lr'\n"}) {
+  for (const std::string text :
+       {"", "no such thing", "KeyError: 'lr'\n",
+        "ValueError: no such file\nIf you encounter CUDA out of memory errors, try --tile.",
+        "W bfc_allocator.cc:366 Allocator (GPU_0_bfc) ran out of memory trying to allocate 2.00GiB "
+        "with freed_by_count=0. The caller indicates that this is not a failure, but this may mean "
+        "that there could be performance gains if more memory were available.",
+        "INFO gpu_worker.py: lower max_num_seqs to avoid running out of memory. Server is up.",
+        "ncclUnhandledCudaError: unhandled cuda error (run with NCCL_DEBUG=INFO for details)\n"
+        "Cuda failure 1 'invalid argument'",
+        "Indexing.cu:1236: block: [3,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n"
+        "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate`",
+        "Runtime error during autotuning: out of resource: shared memory, Required: 131072, "
+        "Hardware limit: 101376. Ignoring this choice.",
+        "The process was Killed by me"}) {
     EXPECT_EQ(ExplainText(text).status().code(), absl::StatusCode::kInvalidArgument);
   }
 }
