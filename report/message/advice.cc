@@ -572,9 +572,14 @@ void Adviser::Numbers() {
     Add("reduce", "use less memory", "Then use less memory: a smaller batch, or bfloat16.");
     return;
   } else {
-    Add("numbers", "get the figures: nvidia-smi, and torch.cuda.memory_summary() where it fails",
-        StrCat("Get the figures: nvidia-smi", is_nvml ? " on the host" : "",
-               ", and print(torch.cuda.memory_summary()) in an except around the line",
+    // The table may be in the text.
+    const std::string smi =
+        facts_.has_smi ? "" : StrCat("nvidia-smi", is_nvml ? " on the host" : "", ", and ");
+    Add("numbers",
+        StrCat("get the figures: ", facts_.has_smi ? "" : "nvidia-smi, and ",
+               "torch.cuda.memory_summary() where it fails"),
+        StrCat("Get the figures: ", smi,
+               "print(torch.cuda.memory_summary()) in an except around the line",
                facts_.frame.has_value() ? StrCat(" ", Place(*facts_.frame)) : "",
                "; then memreplay explain on all of it."));
   }

@@ -199,6 +199,14 @@ TEST(ReadNvidiaSmi, NamesAndBytesOfTheCard) {
   EXPECT_EQ(facts.processes[0].name, "/opt/my python");
 }
 
+TEST(Advise, NvidiaSmiIsNotRequestedWhereItsTableIs) {
+  const std::string error = "RuntimeError: CUDA error: out of memory\n";
+  const std::string table = "| NVIDIA-SMI 560.35.03   Driver Version: 560.35.03 |\n";
+  EXPECT_NE(ExplainText(error)->explanation().sentence().find("nvidia-smi"), std::string::npos);
+  EXPECT_EQ(ExplainText(error + table)->explanation().sentence().find("nvidia-smi"),
+            std::string::npos);
+}
+
 // The name given to `record --card` must be a card that it knows.
 TEST(CardFlags, AreKnown) {
   for (const std::string_view flag : CardFlags()) {
