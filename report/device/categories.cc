@@ -84,6 +84,7 @@ void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* d
   report.set_peak_bytes(table.peak.live.signed_value());
   report.set_peak_phase(std::string(PhaseName(table.peak.phase)));
   report.set_peak_step(meanings.trains ? table.peak.step : 0);
+  report.set_peak_in_vain(table.peak.is_in_vain);
   report.set_peak_event(static_cast<int64_t>(table.peak.event));
   for (size_t e = 0; e < kEvidences; ++e) {
     if (table.evidence[e] == Bytes()) continue;

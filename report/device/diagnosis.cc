@@ -56,6 +56,13 @@ std::vector<std::pair<int64_t, Category>> Shares(const proto::Categories& catego
   return shares;
 }
 
+std::string NounOf(const proto::Categories& categories, Category category) {
+  return StrCat(CategoryNoun(CategoryName(category)),
+                categories.peak_in_vain() && category == Category::kActivation
+                    ? " kept for a backward pass that does not come"
+                    : "");
+}
+
 // Returns "2.03 GiB of it "; "" if it is all.
 std::string PartOf(int64_t bytes, int64_t all) {
   return FormatSize(bytes) == FormatSize(all) ? "" : StrCat(FormatSize(bytes), " of it ");
@@ -95,15 +102,14 @@ std::string Holders(const proto::DeviceReport& device) {
     const std::string_view how_much = most == all ? "all" : "nearly all";
     return category == Category::kUnknown
                ? StrCat("what it is for is unknown", detail(category, most))
-               : StrCat(how_much, " ", CategoryNoun(CategoryName(category)),
-                        detail(category, most));
+               : StrCat(how_much, " ", NounOf(categories, category), detail(category, most));
   }
   std::string text;
   int64_t said = 0;
   for (size_t i = 0; i < shares.size(); ++i) {
     const auto& [bytes, kind] = shares[i];
     if (i > 0 && (i == kMaxShares || IsLessThanOneIn(kMinShare, bytes, all))) break;
-    StrAppend(&text, i == 0 ? "" : ", ", FormatSize(bytes), " ", CategoryNoun(CategoryName(kind)),
+    StrAppend(&text, i == 0 ? "" : ", ", FormatSize(bytes), " ", NounOf(categories, kind),
               i == 0 || kind == Category::kUnknown ? detail(kind, bytes) : "");
     said += bytes;
   }
@@ -144,7 +150,8 @@ std::string Reduce(const proto::Categories& categories) {
     std::string_view advice;
   } kAdvice[] = {
       {sum({Category::kActivation, Category::kLogits}),
-       "use a smaller batch or activation checkpointing"},
+       categories.peak_in_vain() ? "run the pass under torch.no_grad()"
+                                 : "use a smaller batch or activation checkpointing"},
       {sum({Category::kParameter, Category::kBuffer, Category::kGradient, Category::kOptimizerState,
             Category::kCopy}),
        "shard or offload parameters, gradients and optimizer state, or store them in fewer bits"},
@@ -208,6 +215,13 @@ std::string LearnMore(const proto::DeviceReport& device) {
                "memreplay.recording(), which note what tensors are for.";
 }
 
+std::string_view InVain(const proto::Categories& categories) {
+  const int64_t activations = BytesOf(categories, Category::kActivation);
+  return categories.peak_in_vain() && !IsLessThanOneIn(5, activations, categories.peak_bytes())
+             ? " Under torch.no_grad() the pass would not keep them."
+             : "";
+}
+
 // Returns the peak and what holds it.
 std::string Peak(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
@@ -220,7 +234,7 @@ std::string Peak(const proto::DeviceReport& device) {
                   "model is created.");
   }
   return StrCat("Peak ", FormatSize(categories.peak_bytes()), PhaseWords(categories), ": ",
-                Holders(device), ".", Unused(device), LearnMore(device));
+                Holders(device), ".", InVain(categories), Unused(device), LearnMore(device));
 }
 
 // Names a moment at which memory runs out.

@@ -109,6 +109,7 @@ class Walker {
       peak.event = i;
       peak.phase = phase.phase;
       peak.step = phase.step;
+      peak.is_in_vain = phase.is_in_vain;
     };
     note();
     for (const Event& event : events) {
@@ -132,6 +133,7 @@ class Walker {
     table_.peak.event = i;
     table_.peak.phase = meanings_.phases[span].phase;
     table_.peak.step = meanings_.phases[span].step;
+    table_.peak.is_in_vain = meanings_.phases[span].is_in_vain;
   }
 
   void Finish() {

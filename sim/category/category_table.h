@@ -23,6 +23,7 @@ struct CategoryPeak {
   uint64_t event = 0;  // that first reaches it: a position in the events of the file
   Phase phase = Phase::kOther;
   uint32_t step = 0;
+  bool is_in_vain = false;     // PhaseSpan
   BytesByCategory bytes = {};  // adds up to `live`
 };
 

@@ -16,6 +16,8 @@
 namespace memreplay {
 namespace {
 
+// The fewest allocations of a call that say whether it keeps what backward needs.
+constexpr size_t kMinPass = 12;
 constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
 
 // What cuBLAS gets from PyTorch per handle and stream unless CUBLAS_WORKSPACE_CONFIG says
@@ -36,6 +38,7 @@ struct Life {
 struct Draft {
   uint64_t begin = 0;
   std::optional<Phase> phase;
+  bool is_pass = false;  // a forward pass of its own, even if it follows another
 };
 
 class MeaningFinder {
@@ -65,11 +68,13 @@ class MeaningFinder {
     events_ = recorded.size();
     ReadLives(recorded);
     roles_ = StackRoles(trace_);
+    FindWeightSizes();
     if (use_notes_) {
       ReadNotes(recorded);
     } else {
       InferPhases();
     }
+    FindPasses();
     Settle();
     if (!use_notes_) PairSizes();
     return std::move(found_);
@@ -246,7 +251,9 @@ class MeaningFinder {
                                 said.kind == NoteKind::kEvaluation;
           open.push_back({phase_in(said.kind), has_path ? Module(name) : 0});
         }
-        if (said.kind != NoteKind::kModule) Begin(i, phase());
+        if (said.kind != NoteKind::kModule) {
+          Begin(i, phase(), said.kind == NoteKind::kForward && open.size() == 1);
+        }
       }
       if (i == events_) break;
       const Event event = recorded[i];
@@ -262,14 +269,11 @@ class MeaningFinder {
     FinishPhases();
   }
 
-  void Begin(uint64_t at, std::optional<Phase> phase) {
-    if (drafts_.back().phase == phase) return;
-    if (drafts_.back().begin == at) {
-      drafts_.back().phase = phase;
-      if (drafts_.size() > 1 && drafts_[drafts_.size() - 2].phase == phase) drafts_.pop_back();
-      return;
-    }
-    drafts_.push_back({at, phase});
+  void Begin(uint64_t at, std::optional<Phase> phase, bool is_pass = false) {
+    if (drafts_.back().phase == phase && !is_pass) return;
+    if (drafts_.back().begin == at) drafts_.pop_back();
+    if (!is_pass && !drafts_.empty() && drafts_.back().phase == phase) return;
+    drafts_.push_back({at, phase, is_pass});
   }
 
   // Phases of a recording without notes, from the stacks of one allocation after the other.
@@ -305,9 +309,10 @@ class MeaningFinder {
         switch (role.phase) {
           case StackPhase::kForward:
           case StackPhase::kInference:
-            if (!in_run || runs.back().caller != role.caller || runs.back().phase != role.phase) {
+            if (!in_run || runs.back().caller != role.caller || runs.back().phase != role.phase ||
+                IsNextPass(runs.back(), life)) {
               runs.push_back({role.phase, role.caller, life.begin, life.begin, {}, {}});
-              drafts_.push_back({life.begin, Phase::kForward});
+              drafts_.push_back({life.begin, Phase::kForward, role.phase == StackPhase::kForward});
             }
             in_run = true;
             runs.back().made.push_back(id);
@@ -317,6 +322,7 @@ class MeaningFinder {
           case StackPhase::kOptimizer: Begin(life.begin, Phase::kOptimizer); break;
           case StackPhase::kLoad: Begin(life.begin, Phase::kLoad); break;
           default:
+            if (role.is_loss && drafts_.back().phase == Phase::kForward) continue;
             // What the script does between two ops of backward or of a step runs in another thread.
             if (drafts_.back().phase == Phase::kBackward && !NextIsOutside(id)) break;
             Begin(life.begin, std::nullopt);
@@ -332,6 +338,37 @@ class MeaningFinder {
   // shows.
   bool NextIsOutside(AllocationId id) const {
     return roles_[LifeOf(id).stack].phase == StackPhase::kNone;
+  }
+
+  // Returns whether an allocation is the first of a call from the same line as the run's.
+  bool IsNextPass(const Run& run, const Life& next) const {
+    return run.made.size() >= kMinPass && next.stack == LifeOf(run.made.front()).stack &&
+           next.stack != LifeOf(run.made.back()).stack;
+  }
+
+  // Returns whether a run keeps what a backward pass would need: at its end a third of what its
+  // first half made is live. Without gradients each layer's results are freed when the next has
+  // read them. Caches of keys and values, and autocast's of weights, stay in either case.
+  bool Keeps(const Run& run) const {
+    std::vector<std::pair<uint64_t, bool>> made;  // sizes, and whether they are live at the end
+    uint64_t all = 0;
+    for (const AllocationId id : run.made) {
+      const Life& life = LifeOf(id);
+      const StackRole& role = roles_[life.stack];
+      if (role.is_cache || role.is_cast || IsBlasWorkspace(life.size) ||
+          IsHalfOfWeight(life.size)) {
+        continue;
+      }
+      made.emplace_back(life.size.value(), life.end >= run.end);
+      all += life.size.value();
+    }
+    uint64_t seen = 0, kept = 0;
+    for (const auto& [size, is_live] : made) {
+      if (2 * seen >= all) break;
+      seen += size;
+      if (is_live) kept += size;
+    }
+    return run.made.size() >= kMinPass && 3 * kept > seen;
   }
 
   // Decides which runs of forward() save anything for a backward pass that follows.
@@ -375,17 +412,12 @@ class MeaningFinder {
         const auto same = sure.find(run.caller);
         run.trains = kept(run, *next) >= 0.5 * (same != sure.end() ? same->second : least) &&
                      kept(run, *next) > 0;
-      } else if (!backwards.empty()) {
-        // Either the recording ends before its backward pass, or this is an evaluation at the end.
-        const auto same = sure.find(run.caller);
-        run.trains = same != sure.end() ? kept(run, kNever) >= 0.25 * same->second
-                                        : i + 1 == runs.size() && kept(run, kNever) > 1.0 / 3;
-      } else {
-        // Memory was saved for a backward pass that never came: more than a third of all, up to the
-        // end.
-        const uint64_t at = i + 1 < runs.size() ? runs[i + 1].begin : run.end;
-        run.trains = i + 1 >= runs.size() ? kept(run, at) > 1.0 / 3 && kept(run, kNever) > 0.3
-                                          : kept(run, at) > 1.0 / 3 && kept(run, kNever) > 1.0 / 3;
+      }
+      // Perhaps its backward pass never comes, or only after the end.
+      if (!run.trains.value_or(false)) {
+        run.trains = run.made.size() < kMinPass ? next == backwards.end() && i + 1 == runs.size() &&
+                                                      kept(run, kNever) > 1.0 / 3
+                                                : Keeps(run);
       }
     }
     size_t run = 0;
@@ -399,7 +431,10 @@ class MeaningFinder {
   void FinishPhases() {
     std::vector<Draft> drafts;  // consecutive drafts of the same phase are one
     for (const Draft& draft : drafts_) {
-      if (!drafts.empty() && drafts.back().phase == draft.phase) continue;
+      if (!drafts.empty() && drafts.back().phase == draft.phase &&
+          !(draft.is_pass && draft.phase == Phase::kForward)) {
+        continue;
+      }
       if (!drafts.empty() && drafts.back().begin == draft.begin) drafts.pop_back();
       drafts.push_back(draft);
     }
@@ -431,7 +466,13 @@ class MeaningFinder {
           phase = Phase::kLoad;
         }
       }
-      if (!found_.phases.empty()) found_.phases.back().end = drafts[i].begin;
+      if (!found_.phases.empty()) {
+        // What lies after a forward pass is its loss.
+        if (phase == Phase::kForward && !drafts[i].is_pass && found_.phases.back().phase == phase) {
+          continue;
+        }
+        found_.phases.back().end = drafts[i].begin;
+      }
       found_.phases.push_back({drafts[i].begin, events_, phase, 0});
     }
     uint32_t step = 1;
@@ -453,6 +494,62 @@ class MeaningFinder {
         found_.phases[i - 2].step = found_.phases[i - 1].step;
       }
     }
+  }
+
+  // Finds for each forward pass the event at which one sees what it keeps for backward: where
+  // backward begins, or, if hardly anything lives until then, where the pass makes its last
+  // allocation; of each other phase its last allocation. Passes that lead to the same backward
+  // become one, and so do evaluations in a row.
+  void FindPasses() {
+    struct Kept {
+      uint64_t last = 0, backward = 0;                    // events
+      uint64_t at_last = 0, at_backward = 0, at_end = 0;  // bytes that are live then
+    };
+    const size_t spans = found_.phases.size();
+    std::vector<Kept> kept(spans);
+    for (size_t i = spans; i-- > 0;) {
+      kept[i].backward = i + 1 == spans ? kNever
+                         : found_.phases[i + 1].phase == Phase::kBackward
+                             ? found_.phases[i + 1].begin
+                             : kept[i + 1].backward;
+    }
+    const auto for_each = [&](auto visit) {
+      size_t span = 0;
+      for (AllocationId id = 0; id < lives_.size(); ++id) {
+        if (!IsMade(id)) continue;
+        while (span + 1 < spans && found_.phases[span + 1].begin <= LifeOf(id).begin) ++span;
+        visit(LifeOf(id), kept[span]);
+      }
+    };
+    for_each([](const Life& life, Kept& in) { in.last = life.begin + 1; });
+    for_each([](const Life& life, Kept& in) {
+      if (life.end >= in.last) in.at_last += life.size.value();
+      if (life.end >= in.backward && in.backward != kNever) in.at_backward += life.size.value();
+      if (life.end == kNever) in.at_end += life.size.value();
+    });
+    std::vector<PhaseSpan> joined;
+    for (size_t i = 0; i < spans; ++i) {
+      const PhaseSpan& span = found_.phases[i];
+      const bool is_forward = span.phase == Phase::kForward;
+      const uint64_t at =
+          is_forward && 2 * kept[i].at_backward > kept[i].at_last ? kept[i].backward : kept[i].last;
+      borders_.push_back(span.begin);
+      if (!joined.empty() && joined.back().phase == span.phase &&
+          (is_forward ? at == kept[i].backward && kept_at_.back() == at
+                      : span.phase == Phase::kEvaluation)) {
+        joined.back().end = span.end;
+      } else {
+        joined.push_back(span);
+        kept_at_.push_back(at);
+        // A pass may also be cut off, by the end of a recording that trains or because memory ran
+        // out.
+        const bool is_over =
+            is_forward && (i + 1 < spans || !found_.trains || 2 * kept[i].at_end < kept[i].at_last);
+        joined.back().is_in_vain = is_over && at == kept[i].last && kept[i].at_last > 0 &&
+                                   (cut_ == kNever || cut_ >= span.end);
+      }
+    }
+    found_.phases = std::move(joined);
   }
 
   // Categories of a recording.
@@ -505,24 +602,23 @@ class MeaningFinder {
     }
   }
 
-  // Returns the first span of backward at or after this one, or the number of spans if there is
-  // none.
-  size_t NextBackward(size_t span) {
-    if (next_backward_.empty()) {
-      next_backward_.resize(found_.phases.size() + 1, found_.phases.size());
-      for (size_t i = found_.phases.size(); i > 0; --i) {
-        next_backward_[i - 1] =
-            found_.phases[i - 1].phase == Phase::kBackward ? i - 1 : next_backward_[i];
+  // Notes the sizes of what may be weights: what a stack loads, and what was there before.
+  void FindWeightSizes() {
+    for (const Life& life : lives_) {
+      if (life.is_start ? life.end == kNever
+                        : life.is_made && roles_[life.stack].phase == StackPhase::kLoad) {
+        weight_sizes_.insert(life.size.value());
       }
     }
-    return next_backward_[span];
   }
+  bool IsHalfOfWeight(Bytes size) const { return weight_sizes_.contains(2 * size.value()); }
 
-  // Returns whether autocast may have made an allocation as a copy of a weight in 16 bits: the call
-  // of a product makes its result after it, of the same stack and in the same module. Workspaces,
-  // which stay or are freed at once, are no results.
+  // Returns whether autocast may have made an allocation as a copy of a weight in 16 bits: its
+  // frame is on the stack, or the call of a product makes its result after it, of the same stack
+  // and in the same module. Workspaces, which stay or are freed at once, are no results.
   bool MayBeCopy(AllocationId id, const Life& life) const {
     constexpr size_t kMaxOfCall = 16;
+    if (roles_[life.stack].is_cast) return IsHalfOfWeight(life.size);
     if (!roles_[life.stack].is_linear || !parameter_sizes_.contains(2 * life.size.value())) {
       return false;
     }
@@ -547,6 +643,8 @@ class MeaningFinder {
       Say(id, Category::kCache, Evidence::kStack);
     } else if (role.is_state && outlives) {
       Say(id, Category::kOptimizerState, Evidence::kStack);
+    } else if (role.is_cast && MayBeCopy(id, life)) {
+      Say(id, Category::kCopy, Evidence::kStack);
     } else if (phase.phase == Phase::kForward) {
       SettleForward(id, life, span);
     } else if (phase.phase == Phase::kBackward) {
@@ -554,16 +652,24 @@ class MeaningFinder {
     } else if (role.is_cache && phase.phase != Phase::kOptimizer &&
                (outlives || phase.phase == Phase::kEvaluation)) {
       Say(id, Category::kCache, Evidence::kStack);
+    } else if (phase.phase == Phase::kEvaluation && OutlivesPass(life) && MayBeCopy(id, life)) {
+      Say(id, Category::kCopy, Evidence::kSize);
     } else if (!outlives) {
       Say(id, Category::kTemporary, Evidence::kLifetime);
-    } else if (phase.phase == Phase::kEvaluation && MayBeCopy(id, life)) {
-      Say(id, Category::kCopy, Evidence::kSize);
     } else if (role.phase == StackPhase::kLoad &&
                (phase.phase == Phase::kLoad || phase.phase == Phase::kOther)) {
       Say(id, Category::kParameter, Evidence::kStack);
+    } else if (phase.phase == Phase::kOther && role.phase == StackPhase::kNone &&
+               IsFreedByBackward(life)) {
+      Say(id, Category::kActivation, Evidence::kLifetime);
     } else if (phase.phase == Phase::kOther && IsInputOf(role, life, span)) {
       Say(id, Category::kInput, Evidence::kLifetime);
     }
+  }
+
+  bool OutlivesPass(const Life& life) const {
+    const auto next = std::upper_bound(borders_.begin(), borders_.end(), life.begin);
+    return life.end >= (next == borders_.end() ? events_ : *next);
   }
 
   static bool IsLastingWorkspace(const StackRole& role, const Life& life) {
@@ -582,17 +688,18 @@ class MeaningFinder {
 
   void SettleForward(AllocationId id, const Life& life, size_t span) {
     const StackRole& role = roles_[life.stack];
-    const size_t backward = NextBackward(span);
-    const bool is_kept =
-        backward < found_.phases.size() ? life.end >= found_.phases[backward].begin : Stays(life);
+    const bool is_kept = life.end >= kept_at_[span];
     if (role.is_loss) SayWhatALossReads(id, life);
     if (role.is_cache && is_kept) {
       Say(id, Category::kCache, Evidence::kStack);
+    } else if (role.is_gradient && is_kept) {
+      Say(id, Category::kGradient, Evidence::kStack);
     } else if (role.is_loss && is_kept) {
       Say(id, Category::kLogits, Evidence::kStack);
     } else if (is_kept && MayBeCopy(id, life)) {
       Say(id, Category::kCopy, Evidence::kSize);
-    } else if (is_kept && role.phase == StackPhase::kNone && !found_.is_noted) {
+    } else if (is_kept && role.phase == StackPhase::kNone && !found_.is_noted &&
+               !IsFreedByBackward(life)) {
       Say(id, Category::kUnknown, Evidence::kNone);
     } else {
       Say(id, is_kept ? Category::kActivation : Category::kTemporary, Evidence::kLifetime);
@@ -600,7 +707,9 @@ class MeaningFinder {
   }
 
   void SettleBackward(AllocationId id, const Life& life, size_t span) {
-    if (life.end < found_.phases[span].end) {
+    if (roles_[life.stack].is_gradient) {
+      Say(id, Category::kGradient, Evidence::kStack);
+    } else if (life.end < found_.phases[span].end) {
       Say(id,
           roles_[life.stack].is_recomputed || is_in_module(id) ? Category::kActivation
                                                                : Category::kTemporary,
@@ -636,11 +745,19 @@ class MeaningFinder {
     }
   }
 
-  Phase PhaseAt(uint64_t event) const {
+  size_t SpanAt(uint64_t event) const {
     const auto after =
         std::upper_bound(found_.phases.begin(), found_.phases.end(), event,
                          [](uint64_t at, const PhaseSpan& span) { return at < span.begin; });
-    return std::prev(after)->phase;
+    return static_cast<size_t>(after - found_.phases.begin()) - 1;
+  }
+  // Returns whether autograd freed it, before the last allocation of its pass: meanwhile the script
+  // waits.
+  bool IsFreedByBackward(const Life& life) const {
+    if (life.end == kNever) return false;
+    const size_t span = SpanAt(life.end);
+    return found_.phases[span].phase == Phase::kBackward &&
+           life.begin < found_.phases[span].begin && life.end < kept_at_[span];
   }
   uint64_t NextPhaseEnd(size_t span) const {
     return span + 1 < found_.phases.size() ? found_.phases[span + 1].end : events_;
@@ -704,7 +821,7 @@ class MeaningFinder {
       for (const StartAllocation& start : schedule_.start_allocations()) {
         const Life& life = LifeOf(start.id);
         if (life.size.value() == size && life.end != kNever &&
-            PhaseAt(life.end) == Phase::kOptimizer) {
+            found_.phases[SpanAt(life.end)].phase == Phase::kOptimizer) {
           Say(start.id, Category::kOptimizerState, Evidence::kSize);
         }
       }
@@ -720,10 +837,12 @@ class MeaningFinder {
   std::vector<Life> lives_;  // by id
   std::vector<StackRole> roles_;
   std::vector<Draft> drafts_;
-  std::vector<size_t> next_backward_;
+  std::vector<uint64_t> borders_;  // where phases begin, evaluations in a row each
+  std::vector<uint64_t> kept_at_;  // by phase: an event (FindPasses)
   absl::flat_hash_map<std::string, size_t> module_numbers_;
   std::vector<bool> is_in_module_;                           // by id, if there are notes
   absl::flat_hash_map<uint64_t, uint64_t> parameter_sizes_;  // and their numbers
+  absl::flat_hash_set<uint64_t> weight_sizes_;
   Meanings found_;
 };
 

@@ -26,6 +26,7 @@ struct PhaseSpan {
   uint64_t end = 0;
   Phase phase = Phase::kOther;
   uint32_t step = 0;
+  bool is_in_vain = false;  // a forward pass that keeps what no backward pass uses
 };
 
 // What every allocation of a device is for.

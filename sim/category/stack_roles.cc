@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/container/flat_hash_set.h"
+
 namespace memreplay {
 namespace {
 
@@ -40,6 +42,8 @@ void AddRoleOfName(std::string_view name, FrameRole* role) {
   role->more.is_workspace = HasOneOf(name, {"getCurrentCUDABlasHandle", "getCUDABlasLtWorkspace",
                                             "getWorkspace", "cudnn::Workspace"});
   role->more.is_communication = HasOneOf(name, {"c10d::", "ProcessGroupNCCL"});
+  role->more.is_gradient = Has(name, "torch::autograd::AccumulateGrad::");
+  role->more.is_cast = Has(name, "at::autocast::cached_cast");
 }
 
 FrameRole RoleOf(std::string file, std::string_view name) {
@@ -89,7 +93,10 @@ FrameRole RoleOf(std::string file, std::string_view name) {
   } else if (in({"torch/utils/_contextlib.py"}) && name == "decorate_context") {
     role.is_no_grad = true;
   } else if (in({"torch/distributed/"})) {
-    role.more.is_communication = true;
+    role.more.is_communication =
+        !in({"torch/distributed/tensor/_dispatch", "torch/distributed/tensor/_api"});
+  } else if (Has(file, "fused_linear_")) {  // Liger's losses make gradients in forward
+    role.more.is_gradient = Has(name, "_forward");
   } else {
     role.more.is_loss = in({"torch/nn/modules/loss.py"}) ||
                         HasOneOf(file, {"loss_utils", "cross_entropy"}) ||
@@ -104,6 +111,11 @@ FrameRole RoleOf(std::string file, std::string_view name) {
   return role;
 }
 
+uint64_t FunctionOf(const Trace& trace, uint32_t index) {
+  const Frame& frame = trace.stacks.frame(index);
+  return uint64_t{frame.filename} << 32 | frame.name;
+}
+
 }  // namespace
 
 std::vector<StackRole> StackRoles(const Trace& trace) {
@@ -113,6 +125,18 @@ std::vector<StackRole> StackRoles(const Trace& trace) {
     const Frame& frame = trace.stacks.frame(static_cast<uint32_t>(i));
     frames.push_back(RoleOf(std::string(trace.strings[frame.filename]), trace.strings[frame.name]));
   }
+  // Functions under torch.no_grad() that call modules evaluate them. Others are parts of a module:
+  // tables of positions, FSDP's communication.
+  absl::flat_hash_set<uint64_t> evaluates;
+  for (size_t stack = 0; stack < trace.stacks.size(); ++stack) {
+    bool is_in_module = false;
+    uint32_t inner = 0;
+    for (const uint32_t index : trace.stacks[static_cast<uint32_t>(stack)]) {
+      if (frames[index].is_no_grad && is_in_module) evaluates.insert(FunctionOf(trace, inner));
+      is_in_module = is_in_module || frames[index].is_module_call;
+      inner = index;
+    }
+  }
   std::vector<StackRole> roles(trace.stacks.size());
   for (size_t stack = 0; stack < roles.size(); ++stack) {
     StackRole& role = roles[stack];
@@ -121,8 +145,9 @@ std::vector<StackRole> StackRoles(const Trace& trace) {
       role.phase = StackPhase::kEmpty;
       continue;
     }
-    bool is_no_grad = false, is_backward = false, wants_caller = false;
+    bool is_no_grad = false, is_backward = false, wants_caller = false, is_in_module = false;
     size_t python_frames = 0;
+    uint32_t inner = 0;
     for (const uint32_t index : list) {
       const FrameRole& frame = frames[index];
       python_frames += frame.is_python ? 1 : 0;
@@ -130,7 +155,8 @@ std::vector<StackRole> StackRoles(const Trace& trace) {
       // calls modules.
       if (role.phase == StackPhase::kNone) role.phase = frame.phase;
       is_backward = is_backward || frame.phase == StackPhase::kBackward;
-      is_no_grad = is_no_grad || frame.is_no_grad;
+      is_no_grad = is_no_grad || (frame.is_no_grad && evaluates.contains(FunctionOf(trace, inner)));
+      inner = index;
       // What an optimizer calls is under torch.enable_grad(), which has the same decorator.
       if (frame.phase == StackPhase::kOptimizer) is_no_grad = false;
       role.is_state = role.is_state || frame.more.is_state;
@@ -139,8 +165,14 @@ std::vector<StackRole> StackRoles(const Trace& trace) {
       role.is_linear = role.is_linear || (python_frames <= 2 && frame.more.is_linear);
       role.is_cache = role.is_cache || frame.more.is_cache;
       role.is_workspace = role.is_workspace || frame.more.is_workspace;
-      role.is_communication = role.is_communication || frame.more.is_communication;
+      // A wrapper's forward(), such as FSDP's, calls the module that computes.
+      role.is_communication =
+          role.is_communication || (frame.more.is_communication && !is_in_module);
+      role.is_gradient = role.is_gradient ||
+                         (frame.more.is_gradient && python_frames == (frame.is_python ? 1 : 0));
+      role.is_cast = role.is_cast || frame.more.is_cast;
       if (frame.is_module_call) {
+        is_in_module = true;
         wants_caller = true;
         role.caller = index + 1;
       } else if (wants_caller && frame.is_python) {

@@ -15,7 +15,7 @@ enum class StackPhase : uint8_t {
   kEmpty,      // no frames: a thread without Python, such as autograd's
   kLoad,       // a module is made, moved or filled
   kForward,    // forward() of a module
-  kInference,  // the same under torch.no_grad() or torch.inference_mode() as decorators
+  kInference,  // the same, called under torch.no_grad() or torch.inference_mode() as decorators
   kBackward,   // autograd, including recomputation
   kOptimizer,  // a step, clipping, scaling of gradients
 };
@@ -30,7 +30,9 @@ struct StackRole {
   bool is_cache = false;
   bool is_workspace = false;
   bool is_communication = false;
-  uint32_t caller = 0;  // 1 + the frame that called the outermost module; 0 without a module
+  bool is_gradient = false;  // autograd or a loss makes a gradient of it
+  bool is_cast = false;      // autocast's copy of a tensor in another type
+  uint32_t caller = 0;       // 1 + the frame that called the outermost module; 0 without a module
 };
 
 // Returns the role of each stack. O(frames of all stacks).

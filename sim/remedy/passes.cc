@@ -50,6 +50,7 @@ bool IsLiveInBackward(const PassFacts& facts, AllocationId id, const Pass& pass)
   const AllocationSpan& span = facts.spans[id];
   if (pass.backward != kNoRequest) return span.freed >= pass.backward;
   // The recording ends before the backward pass.
+  if (pass.keeps_in_vain) return span.freed >= pass.end;
   if (pass.is_over_without_backward) return false;
   return span.freed == kNoRequest || (facts.refused.has_value() && span.freed > *facts.refused);
 }
@@ -179,7 +180,7 @@ class PassFinder {
           // No module was called: there is only a loss, or a compiled model.
           const uint32_t begin = facts_.passes.empty() ? 0 : facts_.passes.back().backward_end;
           facts_.passes.push_back(
-              {begin, facts_.RequestAt(span.begin), kNoRequest, kNoRequest, false});
+              {begin, facts_.RequestAt(span.begin), kNoRequest, kNoRequest, false, false});
         }
         for (size_t k = facts_.passes.size(); k > 0; --k) {
           Pass& pass = facts_.passes[k - 1];
@@ -191,8 +192,12 @@ class PassFinder {
         if (!facts_.passes.empty() && facts_.passes.back().backward == kNoRequest) {
           facts_.passes.back().is_over_without_backward = true;  // unless backward comes later
         }
-        facts_.passes.push_back({facts_.RequestAt(span.begin), facts_.RequestAt(span.end),
-                                 kNoRequest, kNoRequest, false});
+        uint32_t end = facts_.RequestAt(span.end);
+        // What it keeps may be freed as soon as it returns.
+        while (span.is_in_vain && end > 0 && facts_.made[end - 1] == kNoAllocation) --end;
+        facts_.passes.push_back({facts_.RequestAt(span.begin), end, kNoRequest, kNoRequest,
+                                 span.is_in_vain || span.phase == Phase::kEvaluation,
+                                 span.is_in_vain});
       }
     }
     for (Pass& pass : facts_.passes) {
@@ -208,6 +213,7 @@ class PassFinder {
       }
       pass.is_over_without_backward = 2 * kept <= live;
       if (pass.is_over_without_backward) pass.backward = pass.backward_end = kNoRequest;
+      pass.keeps_in_vain = pass.keeps_in_vain && pass.is_over_without_backward;
     }
   }
 

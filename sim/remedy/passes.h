@@ -22,8 +22,9 @@ struct Pass {
   uint32_t end = 0;
   uint32_t backward = kNoRequest;  // where it begins; kNoRequest if this pass has none
   uint32_t backward_end = kNoRequest;
-  // Whether another pass follows without a backward pass in between.
+  // Whether no backward pass belongs to it, although the recording goes on.
   bool is_over_without_backward = false;
+  bool keeps_in_vain = false;  // what a backward pass would need
 };
 
 // A call of a module's forward().

@@ -378,20 +378,15 @@ std::vector<std::pair<AllocationId, uint32_t>> KeptWithoutBackward(const PassFac
   std::vector<std::pair<AllocationId, uint32_t>> kept;
   absl::flat_hash_set<AllocationId> seen;
   for (const RepeatedModule& module : facts.modules) {
-    for (size_t i = 0; i + 1 < module.calls.size(); ++i) {
+    for (size_t i = 0; i < module.calls.size(); ++i) {
       const ModuleCall& call = module.calls[i];
-      const Pass& pass = facts.passes[call.pass];
-      if (!pass.is_over_without_backward || module.calls[i + 1].pass != call.pass) continue;
-      std::vector<AllocationId> live;
-      for (uint32_t k = call.begin; k < call.end; ++k) {
-        const AllocationId id = facts.made[k];
-        if (id == kNoAllocation || facts.spans[id].freed == kNoRequest) continue;
-        if (facts.spans[id].freed >= pass.end) live.push_back(id);
+      if (!facts.passes[call.pass].keeps_in_vain) continue;
+      for (const AllocationId id : call.saved) {
+        if (seen.insert(id).second) kept.emplace_back(id, call.end);
       }
-      for (size_t k = 0; k < live.size(); ++k) {
-        if (!seen.insert(live[k]).second) continue;
-        const bool is_last = k + 1 == live.size();
-        kept.emplace_back(live[k], is_last ? module.calls[i + 1].end : call.end);
+      if (i + 1 == module.calls.size() || module.calls[i + 1].pass != call.pass) continue;
+      for (const AllocationId id : call.returned) {
+        if (seen.insert(id).second) kept.emplace_back(id, module.calls[i + 1].end);
       }
     }
   }

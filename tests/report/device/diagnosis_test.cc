@@ -57,6 +57,17 @@ TEST(Diagnosis, SaysThePeakWhatHoldsItAndWhetherSettingsHelp) {
                 "finds out whether settings help.");
 }
 
+TEST(Diagnosis, ActivationsThatNoBackwardPassUses) {
+  proto::DeviceReport device = TrainingStep();
+  device.mutable_categories()->set_peak_phase("forward");
+  device.mutable_categories()->set_peak_in_vain(true);
+  EXPECT_EQ(DiagnosisOf(device),
+            "Peak 11.0 GiB in the forward pass of step 2: 8.00 GiB activations kept for a backward "
+            "pass that does not come (4.00 GiB of it by model.py:7 forward in 24 allocations), "
+            "3.00 GiB parameters. Under torch.no_grad() the pass would not keep them. "
+            "Fragmentation is no issue (8 %).");
+}
+
 // Nobody need be told to do what was done.
 TEST(Diagnosis, DoesNotAdviseWhatWasDone) {
   proto::DeviceReport device = TrainingStep();

@@ -249,6 +249,172 @@ TEST(Meanings, SizesPairAParameterWithItsGradientAndMoments) {
                                  Category::kOptimizerState));
 }
 
+constexpr uint64_t kMib = 1 << 20;
+
+// Returns the stack of a line within a module that train.py calls.
+uint32_t Layer(Trace& trace, const std::string& line,
+               const std::vector<std::pair<std::string, std::string>>& inner = {}) {
+  auto frames = inner;
+  frames.insert(frames.end(), {{"model.py", line},
+                               {kModule, "_call_impl"},
+                               {"model.py", "forward"},
+                               {kModule, "_call_impl"},
+                               {"train.py", "<module>"}});
+  return StackOf(trace, frames);
+}
+
+// A pass of eight layers, each with a result of 4096 bytes and one of 8192 that the next reads.
+// Without gradients each is freed by the next layer, else all when the result is dropped.
+void AddPass(Recording& recording, bool keeps, uint64_t at) {
+  for (uint64_t i = 0; i < 8; ++i) {
+    const uint32_t line = Layer(recording.trace(), "layer" + std::to_string(i));
+    recording.Stack(line).Alloc(at + 2 * i * kMib, 4096).Alloc(at + (2 * i + 1) * kMib, 8192);
+    if (keeps || i == 0) continue;
+    recording.Free(at + 2 * (i - 1) * kMib, 4096).Free(at + (2 * i - 1) * kMib, 8192);
+  }
+  for (uint64_t i = keeps ? 0 : 7; i < 8; ++i) {
+    recording.Free(at + 2 * i * kMib, 4096).Free(at + (2 * i + 1) * kMib, 8192);
+  }
+}
+
+TEST(Meanings, PassesThatKeepWhatNoBackwardPassUses) {
+  for (const bool keeps : {true, false}) {
+    Recording recording;
+    AddPass(recording, keeps, 100 * kMib);
+    AddPass(recording, keeps, 200 * kMib);
+    const Meanings meanings = FindMeanings(recording.Build());
+    const Category category = keeps ? Category::kActivation : Category::kTemporary;
+    for (size_t id = 0; id + 2 < 16; ++id) {
+      EXPECT_EQ(meanings.of[id].category, category) << id;
+      EXPECT_EQ(meanings.of[16 + id].category, category) << id;
+    }
+    EXPECT_FALSE(meanings.trains);
+    ASSERT_EQ(meanings.phases.size(), keeps ? 2u : 1u);
+    EXPECT_EQ(meanings.phases[0].phase, keeps ? Phase::kForward : Phase::kEvaluation);
+    EXPECT_EQ(meanings.phases[0].is_in_vain, keeps);
+  }
+}
+
+// The same in training: an evaluation that keeps it, and one that does not.
+TEST(Meanings, AnEvaluationWithGradientsBetweenSteps) {
+  for (const bool keeps : {true, false}) {
+    Recording recording;
+    const Stacks stacks(recording.trace());
+    for (int step = 0; step < 2; ++step) {
+      recording.Stack(stacks.forward).Alloc(3 * kMib, 10'000);
+      recording.Stack(kNoStack).Alloc(7 * kMib, 4096).Free(3 * kMib, 10'000);
+      recording.Stack(stacks.step).Alloc(10 * kMib, 512).Free(10 * kMib, 512);
+      recording.Free(7 * kMib, 4096);
+      AddPass(recording, keeps, 100 * kMib);
+    }
+    const Meanings meanings = FindMeanings(recording.Build());
+    EXPECT_EQ(meanings.of[3].phase, keeps ? Phase::kForward : Phase::kEvaluation);
+    EXPECT_EQ(meanings.of[5].category, keeps ? Category::kActivation : Category::kTemporary);
+    EXPECT_EQ(meanings.of[0].category, Category::kActivation);  // of training
+  }
+}
+
+TEST(Meanings, WhatAutogradAccumulatesIsAGradient) {
+  Recording recording;
+  Trace& trace = recording.trace();
+  const Stacks stacks(trace);
+  const std::pair<std::string, std::string> engine = {
+      "??", "torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask>)"};
+  const std::pair<std::string, std::string> accumulate = {
+      "??", "torch::autograd::AccumulateGrad::apply(std::vector<at::Tensor>&&)"};
+  recording.Stack(stacks.load).Alloc(kMib, 512);  // of another size
+  recording.Stack(stacks.forward).Alloc(3 * kMib, 10'000);
+  recording.Stack(StackOf(trace, {accumulate, engine})).Alloc(4 * kMib, 4096);             // 2
+  recording.Stack(StackOf(trace, {engine})).Alloc(5 * kMib, 4096).Free(3 * kMib, 10'000);  // 3
+  recording.Stack(StackOf(trace, {{"ddp.py", "hook"}, accumulate, engine})).Alloc(6 * kMib, 4096);
+  recording.Free(5 * kMib, 4096).Free(6 * kMib, 4096);
+  recording.Stack(stacks.step).Alloc(10 * kMib, 512).Free(10 * kMib, 512);
+  const Meanings meanings = FindMeanings(recording.Build());
+  EXPECT_EQ(Words(meanings)[2], "gradient by stack in backward 1");
+  EXPECT_NE(meanings.of[3].category, Category::kGradient);  // a gradient of an activation
+  EXPECT_NE(meanings.of[4].category, Category::kGradient);  // what a hook makes
+}
+
+TEST(Meanings, AutocastCopiesWeights) {
+  Recording recording;
+  Trace& trace = recording.trace();
+  const Stacks stacks(trace);
+  const std::vector<std::pair<std::string, std::string>> cast = {
+      {"autocast_mode.cpp", "at::autocast::cached_cast(c10::ScalarType, at::Tensor const&)"}};
+  recording.Stack(stacks.load).Alloc(kMib, 4096);
+  recording.Stack(Layer(trace, "a", cast)).Alloc(2 * kMib, 2048);  // of the weight
+  recording.Stack(Layer(trace, "b", cast)).Alloc(3 * kMib, 3000);  // of an activation
+  recording.Stack(Layer(trace, "b")).Alloc(4 * kMib, 2048);        // the product
+  recording.Stack(kNoStack).Alloc(7 * kMib, 4096).Free(2 * kMib, 2048).Free(3 * kMib, 3000);
+  recording.Free(4 * kMib, 2048).Alloc(8 * kMib, 512);
+  const Meanings meanings = FindMeanings(recording.Build());
+  EXPECT_EQ(Words(meanings)[1], "copy by stack in forward 1");
+  EXPECT_EQ(Words(meanings)[2], "activation by lifetime in forward 1");
+  EXPECT_EQ(Words(meanings)[3], "activation by lifetime in forward 1");
+}
+
+// What the script computes outside of modules, or again in a checkpoint of its own, is freed by
+// autograd while the script waits.
+TEST(Meanings, WhatBackwardFreesOfTheScriptsOwnIsAnActivation) {
+  Recording recording;
+  const Stacks stacks(recording.trace());
+  recording.Stack(stacks.user).Alloc(kMib, 9000).Alloc(2 * kMib, 600);
+  recording.Stack(stacks.forward).Alloc(3 * kMib, 10'000);
+  recording.Stack(stacks.user).Alloc(4 * kMib, 7000);
+  recording.Stack(kNoStack).Alloc(7 * kMib, 4096).Free(4 * kMib, 7000).Free(kMib, 9000);
+  recording.Alloc(8 * kMib, 512).Free(8 * kMib, 512).Free(3 * kMib, 10'000);
+  recording.Stack(stacks.step).Alloc(10 * kMib, 512).Free(10 * kMib, 512).Free(2 * kMib, 600);
+  const Meanings meanings = FindMeanings(recording.Build());
+  EXPECT_EQ(meanings.of[0].category, Category::kActivation);
+  EXPECT_EQ(meanings.of[1].category, Category::kInput);  // the script frees it
+  EXPECT_EQ(meanings.of[3].category, Category::kActivation);
+}
+
+// FSDP gathers weights under torch.no_grad() within the call of a module, and its wrapper's
+// forward() is on the stack of all that the model computes.
+TEST(Meanings, AWrapperThatCommunicatesDoesNotMakeThePassAnother) {
+  Recording recording;
+  Trace& trace = recording.trace();
+  const std::string fsdp = "/x/torch/distributed/fsdp/fully_sharded_data_parallel.py";
+  const uint32_t gather = StackOf(trace, {{"/x/torch/distributed/fsdp/_fully_shard/c.py", "gather"},
+                                          {"/x/torch/utils/_contextlib.py", "decorate_context"},
+                                          {"/x/torch/distributed/fsdp/s.py", "_pre_forward"},
+                                          {kModule, "_call_impl"},
+                                          {"train.py", "step"}});
+  const uint32_t inside = StackOf(trace, {{"model.py", "forward"},
+                                          {kModule, "_call_impl"},
+                                          {fsdp, "forward"},
+                                          {kModule, "_call_impl"},
+                                          {"train.py", "step"}});
+  const uint32_t evaluated = StackOf(trace, {{"model.py", "forward"},
+                                             {kModule, "_call_impl"},
+                                             {"eval.py", "evaluate"},
+                                             {"/x/torch/utils/_contextlib.py", "decorate_context"},
+                                             {"train.py", "<module>"}});
+  recording.Stack(gather).Alloc(kMib, 4096).Stack(inside).Alloc(2 * kMib, 10'000);
+  recording.Free(kMib, 4096).Stack(kNoStack).Alloc(7 * kMib, 700).Free(2 * kMib, 10'000);
+  recording.Free(7 * kMib, 700).Stack(evaluated).Alloc(3 * kMib, 512).Free(3 * kMib, 512);
+  const Meanings meanings = FindMeanings(recording.Build());
+  EXPECT_EQ(Words(meanings)[0], "communication by stack in forward 1");
+  EXPECT_EQ(Words(meanings)[1], "activation by lifetime in forward 1");
+  EXPECT_EQ(meanings.of[3].phase, Phase::kEvaluation);
+}
+
+TEST(Meanings, ALossThatMakesGradientsInForward) {
+  Recording recording;
+  Trace& trace = recording.trace();
+  const auto loss = [&](const std::string& file, const std::string& name) {
+    return Layer(trace, "forward", {{file, name}});
+  };
+  const std::string liger = "liger_kernel/ops/fused_linear_cross_entropy.py";
+  recording.Stack(loss(liger, "fused_linear_cross_entropy_forward")).Alloc(2 * kMib, 8192);
+  recording.Stack(loss("loss/cross_entropy.py", "forward")).Alloc(3 * kMib, 8192);
+  recording.Stack(kNoStack).Alloc(7 * kMib, 700).Free(2 * kMib, 8192).Free(3 * kMib, 8192);
+  const Meanings meanings = FindMeanings(recording.Build());
+  EXPECT_EQ(meanings.of[0].category, Category::kGradient);
+  EXPECT_EQ(meanings.of[1].category, Category::kLogits);
+}
+
 TEST(CategoryTable, AddsUpAndNamesEachPhaseOnce) {
   const Schedule schedule = TrainingStep().Build();
   const CategoryTable table = CategoriesOverTime(schedule, FindMeanings(schedule));

@@ -112,6 +112,32 @@ TEST(RemediesTest, ARecordingThatEndsInForwardIsFreedAndNotMadeAgain) {
   EXPECT_EQ(With(training, RemedyKind::kCheckpoint), "+s1 +r1 -s1 +s2 +r2 -s2 +40");
 }
 
+// Six blocks, each with a result that the next reads; nothing is freed before the end.
+TEST(RemediesTest, APassWithoutBackwardNeedNotKeepItsActivations) {
+  for (const bool keeps : {true, false}) {
+    Training training;
+    for (int i = 1; i <= 6; ++i) {
+      const std::string n = std::to_string(i), last = std::to_string(i - 1);
+      training.In(Training::Block(1)).Make("s" + n, 40);
+      training.In(Training::Block(2)).Make("r" + n, 8);
+      if (keeps) continue;
+      training.Free("s" + n);
+      if (i > 1) training.Free("r" + last);
+    }
+    for (int i = keeps ? 1 : 6; i <= 6; ++i) training.Free("r" + std::to_string(i));
+    for (int i = 1; keeps && i <= 6; ++i) training.Free("s" + std::to_string(i));
+    if (keeps) {
+      EXPECT_EQ(With(training, RemedyKind::kNoGrad),
+                "+s1 +r1 -s1 +s2 +r2 -r1 -s2 +s3 +r3 -r2 -s3 +s4 +r4 -r3 -s4 +s5 +r5 -r4 -s5 "
+                "+s6 +r6 -r5 -r6 -s6");
+    } else {
+      const Schedule schedule = training.Build();
+      const Meanings meanings = FindMeanings(schedule);
+      EXPECT_TRUE(FindRemedies(*FindPassFacts(schedule, meanings)).empty());
+    }
+  }
+}
+
 Training WithLoss(bool keeps_logits) {
   Training training;
   training.In(Training::Block(1)).Make("s1", 40);
