@@ -177,8 +177,10 @@ std::string Unused(const proto::DeviceReport& device) {
     return StrCat(" Fragmentation is no issue (", share, ").");
   if (unused < kLittle) return "";
   return StrCat(" Of the ", FormatSize(reserved), " reserved, ", share, " is unused",
-                device.has_sweep() || device.events() == 0
-                    ? "."
+                device.has_sweep() || device.events() == 0 ? "."
+                // No setting changes what was done before.
+                : device.inventory().start_reserved_bytes() >= reserved
+                    ? "; all of it was reserved before the recording began."
                     : "; memreplay sweep finds out whether settings help.");
 }
 

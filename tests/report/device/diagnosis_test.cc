@@ -57,6 +57,18 @@ TEST(Diagnosis, SaysThePeakWhatHoldsItAndWhetherSettingsHelp) {
                 "finds out whether settings help.");
 }
 
+TEST(Diagnosis, WhatWasReservedBeforeTheRecordingIsNoMatterOfSettings) {
+  proto::DeviceReport device = TrainingStep();
+  device.set_peak_reserved_bytes(20 * kGiB);
+  device.mutable_inventory()->set_start_reserved_bytes(20 * kGiB);
+  EXPECT_EQ(DiagnosisOf(device),
+            "Peak 11.0 GiB in the backward pass of step 2: " + std::string(kHolders) +
+                ". Of the 20.0 GiB reserved, 45 % is unused; all of it was reserved before the "
+                "recording began.");
+  device.mutable_inventory()->set_start_reserved_bytes(19 * kGiB);
+  EXPECT_NE(DiagnosisOf(device).find("memreplay sweep finds out"), std::string::npos);
+}
+
 TEST(Diagnosis, ActivationsThatNoBackwardPassUses) {
   proto::DeviceReport device = TrainingStep();
   device.mutable_categories()->set_peak_phase("forward");
