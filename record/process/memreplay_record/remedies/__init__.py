@@ -37,5 +37,13 @@ def apply(torch, names, rates=None):
 
 
 def proposals(seen):
-    """Returns what could help, as plain data in the order of NAMES."""
-    return [proposal.plain() for name in NAMES for proposal in module(name).propose(seen)]
+    """Returns what could help, as plain data in the order of NAMES.
+
+    Of a kind of which something is a keyword of a framework's constructor, nothing that cannot be written is tried,
+    and what a keyword switches on is not switched on by a method as well.
+    """
+    found = [proposal for name in NAMES for proposal in module(name).propose(seen)]
+    kinds = {each.group for each in found if each.name.startswith("constructor:")}
+    if any(each.name.endswith(":gradient_checkpointing") for each in found):
+        found = [each for each in found if not each.name.startswith("hf_checkpoint:")]
+    return [each.plain() for each in found if not each.unwritten or each.group not in kinds]

@@ -144,13 +144,14 @@ def propose(seen):
 def _all(seen):
     trainings = [made for made in _made if made.is_a("TrainingArguments")]
     evaluates = any(model.evaluated for model in seen.models.values())
+    by_trainer = any(model.is_evaluated_itself for model in seen.trained())
     for made in trainings:
-        yield from _of_trainer(seen, made, evaluates)
+        yield from _of_trainer(seen, made, by_trainer)
     for made in _made:
         for cls, name, value, library, more in _SWITCHES:
             if made.is_a(cls) and option.has_library(library) and is_off(made, name, value):
                 more = dict(more)
-                if not more.pop("of_evaluation", False) or evaluates:
+                if not more.pop("of_evaluation", False) or by_trainer:
                     yield _of(made, name, (made, name, value), **more)
     if not trainings:
         yield from _of_loops(seen, evaluates)

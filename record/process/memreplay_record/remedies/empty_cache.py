@@ -10,7 +10,7 @@ NAME = "empty_cache"
 
 def propose(seen):
     for model in seen.trained():
-        if model.evaluated:
+        if model.is_evaluated_itself:
             yield Proposal(
                 NAME, "empty_cache() between training and evaluation", edits=functools.partial(_edits, seen),
                 cost="a synchronisation and new cudaMallocs at each change", cost_rank=0.5, preserves_text="the same",

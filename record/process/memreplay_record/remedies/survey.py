@@ -181,6 +181,7 @@ class Model:
         self.is_sharded = class_of(module) is not type(module)
         self.in_job = torch.distributed.is_available() and torch.distributed.is_initialized()
         self.trained = self.evaluated = False  # called with gradients and without
+        self.passes = set()  # (id of the module, whether it was trained)
         self.training_lines = set()  # (file, line) of the script around a call in training
         # (file, line) of a call in evaluation that keeps activations for a backward -> the Calls around it
         self.needless_gradients = {}
@@ -219,6 +220,11 @@ class Model:
     @property
     def name(self):
         return name_of(self.cls)
+
+    @property
+    def is_evaluated_itself(self):
+        """Whether what was trained was also evaluated, and not just another of its class: a reference model of DPO."""
+        return any((module, not is_trained) in self.passes for module, is_trained in self.passes)
 
     @property
     def is_trained(self):
@@ -591,6 +597,7 @@ class SurveyingNotes(notes.Notes):
             graded = torch.is_grad_enabled() and \
                 any(p.requires_grad for p in notes.parameters_of(module))
             model.see_autocast(torch)
+            model.passes.add((id(_replicated(torch, module)), module.training and graded))
             if module.training and graded:
                 if not model.trained:  # the line to change is that of the training
                     model.call, model.variable = call_of(frame), _name_of(module, frame)
