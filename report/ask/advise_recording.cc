@@ -88,8 +88,9 @@ class Wording {
             .key = "leak",
             .change =
                 StrCat("freeing at the end of each step what ", LeakOf(remedy), " leaves behind"),
-            .lines = {StrCat("# something keeps the tensors of ", LeakOf(remedy)),
-                      "loss.item()  # or .detach(): keep a number, not what it was computed from"}};
+            .lines = {
+                StrCat("# something keeps the tensors of ", LeakOf(remedy)),
+                "loss.item()  # keep a number, not what it was computed from; of tensors .cpu()"}};
       case RemedyKind::kNoGrad:
         return {.key = "no_grad",
                 .change = "evaluation without gradients",

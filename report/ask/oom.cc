@@ -215,6 +215,22 @@ void AddUse(const OomAnalysis& analysis, const ReplaySettings& settings,
   use.set_outside_bytes(BoundedSum(capacity.signed_value(), -known.signed_value()));
 }
 
+// Returns the changes of settings with which memory does not run out; first those that hold least.
+std::vector<std::string> CuringSettings(const proto::OutOfMemory& oom) {
+  std::vector<const proto::Counterfactual*> cures;
+  for (const proto::Counterfactual& answer : oom.counterfactuals()) {
+    const bool is_setting = answer.kind() == proto::Counterfactual::setting ||
+                            answer.kind() == proto::Counterfactual::one_stream;
+    if (is_setting && answer.survives()) cures.push_back(&answer);
+  }
+  std::stable_sort(cures.begin(), cures.end(), [](const auto* a, const auto* b) {
+    return a->peak_reserved_bytes() < b->peak_reserved_bytes();
+  });
+  std::vector<std::string> changes;
+  for (const proto::Counterfactual* cure : cures) changes.push_back(cure->change());
+  return changes;
+}
+
 std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom) {
   const std::string wanted = FormatSize(oom.requested_bytes());
   const std::string obtainable = FormatSize(oom.obtainable_bytes());
@@ -231,27 +247,21 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
       return StrCat("the request for ", wanted,
                     " succeeds when repeated: a fitting block became free with the "
                     "synchronisation, after PyTorch had looked for one");
-    case OomVerdict::kLeak:
+    case OomVerdict::kLeak: {
+      const std::vector<std::string> cures = CuringSettings(oom);
       return StrCat("every step leaves ", FormatSize(oom.leak().bytes_per_step()),
                     " behind, allocated by ", oom.leak().stack().summary(), ": ",
                     FormatSize(oom.leak().left_bytes()), " after ",
-                    FormatCount(oom.leak().steps(), "step"), ", so there is no room for ", wanted);
+                    FormatCount(oom.leak().steps(), "step"), ", so there is no room for ", wanted,
+                    cures.empty() ? "" : StrCat("; ", cures[0], " only postpones it"));
+    }
     case OomVerdict::kTrueShortage:
       return StrCat(
           wanted, " requested; even without fragmentation only ", obtainable, " was available, ",
           FormatSize(BoundedSum(oom.requested_bytes(), -oom.obtainable_bytes())), " short");
     case OomVerdict::kFragmentation: break;
   }
-  // The cures that hold the least are named.
-  std::vector<const proto::Counterfactual*> cures;
-  for (const proto::Counterfactual& answer : oom.counterfactuals()) {
-    const bool is_setting = answer.kind() == proto::Counterfactual::setting ||
-                            answer.kind() == proto::Counterfactual::one_stream;
-    if (is_setting && answer.survives()) cures.push_back(&answer);
-  }
-  std::stable_sort(cures.begin(), cures.end(), [](const auto* a, const auto* b) {
-    return a->peak_reserved_bytes() < b->peak_reserved_bytes();
-  });
+  const std::vector<std::string> cures = CuringSettings(oom);
   const bool serves_here = std::any_of(
       oom.counterfactuals().begin(), oom.counterfactuals().end(), [](const auto& answer) {
         return answer.kind() == proto::Counterfactual::setting && answer.served();
@@ -262,7 +272,7 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
   if (!cures.empty()) {
     cure.clear();
     for (size_t i = 0; i < std::min(cures.size(), kMaxCures); ++i) {
-      StrAppend(&cure, i == 0 ? "" : " or ", cures[i]->change());
+      StrAppend(&cure, i == 0 ? "" : " or ", cures[i]);
     }
     StrAppend(&cure, " would have served it",
               cures.size() <= kMaxCures

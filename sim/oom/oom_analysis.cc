@@ -71,13 +71,17 @@ OomVerdict Judge(const OomAnalysis& analysis) {
     if (answer.kind == ChangeKind::kRetry && answer.served) return OomVerdict::kPendingFree;
     setting_serves |= answer.kind == ChangeKind::kSetting && answer.survives;
   }
-  // What a setting cures is no leak, however many blocks the steps leave.
-  if (setting_serves) return OomVerdict::kFragmentation;
   const Bytes wanted = analysis.scene.oom.size;
-  if (analysis.leak.has_value()) {
-    const Bytes left(static_cast<uint64_t>(std::max<int64_t>(analysis.leak->bytes, 0)));
-    if (analysis.obtainable + left >= wanted) return OomVerdict::kLeak;
-  }
+  const Bytes left(static_cast<uint64_t>(
+      analysis.leak.has_value() ? std::max<int64_t>(analysis.leak->bytes, 0) : 0));
+  Bytes live;
+  for (const StackHolding& holding : analysis.holdings) live += holding.bytes;
+  // Where a recording ends, a setting that serves the request postpones what grows: the next steps
+  // leave as much again.
+  if (analysis.scene.recorded && left > Bytes() && left >= live - left) return OomVerdict::kLeak;
+  // Else what a setting cures is no leak, however many blocks the steps leave.
+  if (setting_serves) return OomVerdict::kFragmentation;
+  if (left > Bytes() && analysis.obtainable + left >= wanted) return OomVerdict::kLeak;
   if (analysis.too_large.has_value()) return OomVerdict::kExceedsDevice;
   return analysis.obtainable >= wanted ? OomVerdict::kFragmentation : OomVerdict::kTrueShortage;
 }

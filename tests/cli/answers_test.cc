@@ -237,6 +237,41 @@ TEST_F(AnswersTest, AFreeThatCompletesFirst) {
   ExpectSession("completes_first", {"inspect completes.jsonl --deep | grep -e 'peak a'"});
 }
 
+// As nested concatenation keeps the logits of an evaluation: expandable segments serve the request
+// that was refused, and some steps later there is another.
+TEST_F(AnswersTest, GrowthComesBeforeFragmentation) {
+  Write("grows.txtpb", R"x(format: "memsched"
+version: 1
+device { total: 12373196800 }
+program { alloc: "weights" bytes: "4MiB" site: "weights" }
+program { alloc: "x[0]" bytes: "1MiB" site: "x" }
+program { alloc: "logits[0]" bytes: "256MiB" site: "logits" }
+program { alloc: "workspace" bytes: "8519680" site: "logits" }
+program { alloc: "x[1]" bytes: "1MiB" site: "x" }
+program { free: "x[0]" }
+program { alloc: "logits[1]" bytes: "256MiB" site: "logits" }
+program { alloc: "kept[1]" bytes: "512MiB" site: "kept = cat(kept, logits)" }
+program { free: "logits[0]" }
+program {
+  for: "step"
+  range: ["2", "21"]
+  body {
+    alloc:
+      "x[step]" bytes : "1MiB" site : "x" }
+  body { free: "x[step-1]" }
+  body { alloc: "logits[step]" bytes: "256MiB" site: "logits" }
+  body { free: "logits[step-1]" }
+  body { alloc: "kept[step]" bytes: "256MiB*(step+1)" site: "kept = cat(kept, logits)" }
+  body {
+    free:
+      "kept[step-1]"
+    }
+}
+)x");
+  ExpectSession("grows", {"replay grows.txtpb --snapshot-out grows.pickle | head -1",
+                          "oom grows.pickle | head -2"});
+}
+
 TEST_F(AnswersTest, TheDeviceThatRanOutComesFirst) {
   ExpectSession("two_devices", {"oom two.jsonl | head -3",
                                 "oom two.jsonl --json | grep -e '\"device\":' -e '\"verdict\":'"});
