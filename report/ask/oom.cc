@@ -33,6 +33,7 @@ proto::Counterfactual::Kind KindOf(ChangeKind kind) {
     case ChangeKind::kEmptyCache: return proto::Counterfactual::empty_cache;
     case ChangeKind::kFreeStack: return proto::Counterfactual::free_stack;
     case ChangeKind::kOneStream: return proto::Counterfactual::one_stream;
+    case ChangeKind::kOnePool: return proto::Counterfactual::one_pool;
     case ChangeKind::kMemory: return proto::Counterfactual::memory;
     case ChangeKind::kRetry: break;
   }
@@ -156,6 +157,7 @@ std::string ChangeText(const Counterfactual& answer, const proto::Stack& stack,
     case ChangeKind::kEmptyCache: return "torch.cuda.empty_cache() just before";
     case ChangeKind::kRetry: return "repeating the request after a synchronisation";
     case ChangeKind::kOneStream: return "running everything on one stream";
+    case ChangeKind::kOnePool: return "one pool for all CUDA graphs (graph_pool_handle())";
     case ChangeKind::kMemory:
       return answer.survives ? StrCat(at_least, FormatSize(answer.amount), " more memory",
                                       answer.by_luck < answer.amount
@@ -220,7 +222,8 @@ std::vector<std::string> CuringSettings(const proto::OutOfMemory& oom) {
   std::vector<const proto::Counterfactual*> cures;
   for (const proto::Counterfactual& answer : oom.counterfactuals()) {
     const bool is_setting = answer.kind() == proto::Counterfactual::setting ||
-                            answer.kind() == proto::Counterfactual::one_stream;
+                            answer.kind() == proto::Counterfactual::one_stream ||
+                            answer.kind() == proto::Counterfactual::one_pool;
     if (is_setting && answer.survives()) cures.push_back(&answer);
   }
   std::stable_sort(cures.begin(), cures.end(), [](const auto* a, const auto* b) {
@@ -229,6 +232,33 @@ std::vector<std::string> CuringSettings(const proto::OutOfMemory& oom) {
   std::vector<std::string> changes;
   for (const proto::Counterfactual* cure : cures) changes.push_back(cure->change());
   return changes;
+}
+
+// Says why memory that is free does not serve the request, in half a sentence: most of it is of
+// another pool, of another stream, or it is in pieces.
+std::string WhyFreeDoesNotServe(const proto::OutOfMemory& oom) {
+  int64_t of_pools = 0, of_streams = 0;
+  for (const proto::Fragmentation::LargestFree& free : oom.largest_free()) {
+    const bool is_own = std::equal(free.segment_pool_id().begin(), free.segment_pool_id().end(),
+                                   oom.segment_pool_id().begin(), oom.segment_pool_id().end());
+    const bool is_default =
+        std::all_of(free.segment_pool_id().begin(), free.segment_pool_id().end(),
+                    [](int64_t id) { return id == 0; });
+    if (!is_own && !is_default) {
+      of_pools = BoundedSum(of_pools, free.free_bytes());
+    } else if (is_own && free.stream() != oom.stream()) {
+      of_streams = BoundedSum(of_streams, free.free_bytes());
+    }
+  }
+  const std::string wanted = FormatSize(oom.requested_bytes());
+  for (const auto& [bytes, whose] :
+       {std::pair(of_pools, " of it in private pools, which only their CUDA graphs may use"),
+        std::pair(of_streams, " of it cached for other streams, which this one may not use")}) {
+    if (bytes >= oom.obtainable_bytes() - bytes) {
+      return StrCat(FormatSize(bytes), whose, ", and nothing for ", wanted);
+    }
+  }
+  return StrCat("in pieces too small for ", wanted);
 }
 
 std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom) {
@@ -279,8 +309,8 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
                   ? ""
                   : StrCat(" (and ", cures.size() - kMaxCures, " more, below)"));
   }
-  return StrCat(obtainable, " is free or reserved but unallocated, in pieces too small for ",
-                wanted, "; ", cure);
+  return StrCat(obtainable, " is free or reserved but unallocated, ", WhyFreeDoesNotServe(oom),
+                "; ", cure);
 }
 
 }  // namespace

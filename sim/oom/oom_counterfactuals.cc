@@ -11,6 +11,7 @@
 #include "sim/study/control.h"
 #include "sim/study/what_if.h"
 #include "sim/whatif/capacity_walk.h"
+#include "sim/whatif/one_pool.h"
 #include "sim/whatif/one_stream.h"
 #include "trace/value/status_macros.h"
 
@@ -30,22 +31,32 @@ Event Request(EventKind kind) {
 class ChangedRun final : public Intervention {
  public:
   ChangedRun(const Schedule& schedule, const OomScene& scene, const Counterfactual& change)
-      : schedule_(schedule), scene_(scene), change_(change), one_stream_(schedule) {}
+      : schedule_(schedule),
+        scene_(scene),
+        change_(change),
+        one_stream_(schedule),
+        one_pool_(schedule) {}
 
   Next BeforeRequest(size_t request, Allocator& allocator, Observer& observer) override {
     Event asked = schedule_.requests()[request];
-    const bool merges = change_.kind == ChangeKind::kOneStream;
+    Intervention* const merged = change_.kind == ChangeKind::kOneStream
+                                     ? static_cast<Intervention*>(&one_stream_)
+                                 : change_.kind == ChangeKind::kOnePool ? &one_pool_
+                                                                        : nullptr;
+    const auto follow = [&] {
+      return merged != nullptr ? merged->BeforeRequest(request, allocator, observer) : Next::kApply;
+    };
     if (request < scene_.request) {
       // These ran out earlier in the recording, and the script survived them.
       if (scene_.recorded && refused_.contains(request)) return Next::kSkip;
-      return merges ? one_stream_.BeforeRequest(request, allocator, observer) : Next::kApply;
+      return follow();
     }
     if (request > scene_.request) {
       if (scene_.recorded) return Next::kStop;
-      return merges ? one_stream_.BeforeRequest(request, allocator, observer) : Next::kApply;
+      return follow();
     }
-    if (merges) asked.stream = 0;
-
+    if (change_.kind == ChangeKind::kOneStream) asked.stream = 0;
+    if (change_.kind == ChangeKind::kOnePool) asked = one_pool_.Merged(asked);
     if (change_.kind == ChangeKind::kEmptyCache) {
       allocator.Apply(Request(EventKind::kEmptyCache), observer).IgnoreError();
     } else if (change_.kind == ChangeKind::kFreeStack) {
@@ -105,8 +116,17 @@ class ChangedRun final : public Intervention {
   const OomScene& scene_;
   const Counterfactual& change_;
   OneStream one_stream_;
+  OnePool one_pool_;
   absl::flat_hash_set<size_t> refused_;
 };
+
+size_t PrivatePools(const MemoryState& state) {
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> pools;
+  for (const SegmentInfo& segment : state) {
+    if (!segment.pool_id.is_default()) pools.emplace(segment.pool_id.first, segment.pool_id.second);
+  }
+  return pools.size();
+}
 
 // Returns the settings of the counterfactual runs, with a device as large as the original.
 ReplaySettings OnSimulatedDevice(const ReplaySettings& settings, const OomScene& scene) {
@@ -299,6 +319,11 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
     Counterfactual change;
     change.kind = ChangeKind::kOneStream;
+    RETURN_IF_ERROR(add(change, simulated));
+  }
+  if (schedule.is_cold() && PrivatePools(scene.at) > 1) {
+    Counterfactual change;
+    change.kind = ChangeKind::kOnePool;
     RETURN_IF_ERROR(add(change, simulated));
   }
   if (simulated.capacity.has_value()) {

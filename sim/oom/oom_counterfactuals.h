@@ -22,6 +22,7 @@ enum class ChangeKind : uint8_t {
   kEmptyCache,  // torch.cuda.empty_cache() just before the request
   kFreeStack,   // what one stack holds is freed just before the request
   kOneStream,   // everything on one stream, from the first request on
+  kOnePool,     // all private pools are one, from the first request on
   kMemory,      // a larger device
   kRetry,       // all streams are synchronised, and the request is made again
 };

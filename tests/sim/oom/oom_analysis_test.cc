@@ -160,6 +160,29 @@ TEST(AnalyseOom, AStrayStreamIsCuredByOneStream) {
   EXPECT_TRUE(merged->survives);
 }
 
+TEST(AnalyseOom, PoolsOfGraphsAreCuredByOnePool) {
+  const std::string path = testing::TempDir() + "/pools.txtpb";
+  std::ofstream(path) << R"(
+format: "memsched"
+version: 1
+device { total: 8589934592 }
+pools { name: "first" }
+pools { name: "second" }
+program { pool: "first" body { temp: "x" bytes: "3GiB" site: "captured" } }
+program { pool: "second" body { temp: "y" bytes: "2GiB" site: "captured" } }
+program { alloc: "batch" bytes: "4GiB" site: "batch" }
+)";
+  const Analysed run = AnalyseFile(path);
+  ASSERT_TRUE(run.analysis.has_value());
+  ExpectSound(run);
+  EXPECT_EQ(run.analysis->verdict, OomVerdict::kFragmentation);
+  const Counterfactual* merged = Find(*run.analysis, ChangeKind::kOnePool);
+  ASSERT_NE(merged, nullptr);
+  EXPECT_TRUE(merged->survives);
+  EXPECT_EQ(merged->peak_reserved, GiB(7));
+  EXPECT_EQ(Find(*Analyse("stray_stream").analysis, ChangeKind::kOnePool), nullptr);
+}
+
 TEST(AnalyseOom, GrowingPairFillsTheCardButSurvives) {
   EXPECT_FALSE(Analyse("growing_pair").analysis.has_value());
 }
