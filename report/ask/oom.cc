@@ -255,7 +255,7 @@ std::string WhyFreeDoesNotServe(const proto::OutOfMemory& oom) {
        {std::pair(of_pools, " of it in private pools, which only their CUDA graphs may use"),
         std::pair(of_streams, " of it cached for other streams, which this one may not use")}) {
     if (bytes >= oom.obtainable_bytes() - bytes) {
-      return StrCat(FormatSize(bytes), whose, ", and nothing for ", wanted);
+      return StrCat(FormatSize(bytes), whose, ", so ", wanted, " has no place");
     }
   }
   return StrCat("in pieces too small for ", wanted);
