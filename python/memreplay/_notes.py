@@ -644,7 +644,8 @@ class Notes:
     def _members_of(self, module: Any) -> Dict[Tuple[int, str], Any]:
         while self._freed:
             reference = self._freed.pop()
-            if self._members.get(reference.key, (None,))[0] is reference:
+            known = self._members.get(reference.key)
+            if known is not None and known[0] is reference:
                 del self._members[reference.key]
         if not self._is_watched(module):
             self._watch_module(module, {})
