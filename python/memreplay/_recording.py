@@ -9,7 +9,6 @@ import os
 import pathlib
 import pickle
 import sys
-import types
 import warnings
 from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
@@ -80,8 +79,10 @@ def _of_rank(path: pathlib.Path) -> pathlib.Path:
 
 @_lost.quietly("the file of a module")
 def _file_of(module: Any) -> Any:
-    is_module = issubclass(type(module), types.ModuleType)  # sys.modules has cffi's libraries, too
-    return _lost.fields_of(module).get("__file__") if is_module else None
+    try:
+        return _lost.fields_of(module).get("__file__")
+    except AttributeError:  # sys.modules has libraries of cffi, too
+        return None
 
 
 def _check(path: Union[str, "os.PathLike[str]"], default: pathlib.PurePath = _DEFAULT) -> pathlib.Path:
