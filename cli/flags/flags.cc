@@ -156,11 +156,10 @@ std::vector<std::string_view> FlagSet::Names() const {
 bool FlagSet::Resembles(std::string_view name) const {
   constexpr size_t kShort = 3;  // letters, which are close to too much
   const std::string_view nearest = NearestWord(name, Names());
-  const bool
-      is_a_word =  // as --batch is, which --patch is near: the first letter is rarely mistyped
-      name.size() <= kShort || name.find('_') != name.npos ||
-      (!nearest.empty() && nearest.front() != name.front());
-  return is_a_word ? nearest == name : !nearest.empty();
+  if (nearest == name) return true;
+  // --batch is near --patch, and no typing error: the first letter is rarely mistyped.
+  return !nearest.empty() && name.size() > kShort && name.find('_') == name.npos &&
+         nearest.front() == name.front();
 }
 
 absl::Status FlagSet::UnknownFlag(std::string_view name) const {

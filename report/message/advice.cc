@@ -53,9 +53,8 @@ constexpr struct {
      "It goes on without pinned memory, only slower; GGML_CUDA_NO_PINNED=1 does without it from "
      "the start."},
     {"llama.cpp", "reduce", "put fewer layers on the GPU, or take a shorter context",
-     "Put fewer layers on the GPU (-ngl), take a shorter context (-c) or smaller batches (-ub "
-     "256), "
-     "or a cache or model of fewer bits (-ctk q8_0 -ctv q8_0 -fa on)."},
+     "Put fewer layers on the GPU (-ngl), take a shorter context (-c) or smaller batches "
+     "(-ub 256), or a cache or model of fewer bits (-ctk q8_0 -ctv q8_0 -fa on)."},
     {"Ollama", "host", "take a smaller model or a shorter context",
      "Take a smaller model or one of fewer bits, or a shorter context (num_ctx), and end other "
      "programs: the model does not fit into main memory."},
