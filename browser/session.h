@@ -1,6 +1,5 @@
 // The commands of memreplay as questions about files in memory: no paths, no flags, no printing.
-#ifndef MEMREPLAY_BROWSER_SESSION_H_
-#define MEMREPLAY_BROWSER_SESSION_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -64,5 +63,3 @@ class Session {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_BROWSER_SESSION_H_

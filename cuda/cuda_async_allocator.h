@@ -1,7 +1,6 @@
 // backend:cudaMallocAsync on a real GPU, with the driver's own stream-ordered pool.
 // sim/model/cuda_malloc_async_allocator.h is its simulation.
-#ifndef MEMREPLAY_CUDA_CUDA_ASYNC_ALLOCATOR_H_
-#define MEMREPLAY_CUDA_CUDA_ASYNC_ALLOCATOR_H_
+#pragma once
 
 #include <cuda.h>
 
@@ -69,5 +68,3 @@ class CudaAsyncAllocator final : public AsyncAllocator {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CUDA_CUDA_ASYNC_ALLOCATOR_H_

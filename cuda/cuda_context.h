@@ -1,6 +1,5 @@
 // An open GPU: its properties, its streams and timed calls of its driver.
-#ifndef MEMREPLAY_CUDA_CUDA_CONTEXT_H_
-#define MEMREPLAY_CUDA_CUDA_CONTEXT_H_
+#pragma once
 
 #include <cuda.h>
 
@@ -91,5 +90,3 @@ std::string OfBytes(Bytes size);
 std::string OfBytesAt(Bytes size, Address address);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CUDA_CUDA_CONTEXT_H_

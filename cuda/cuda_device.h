@@ -1,6 +1,5 @@
 // A real GPU below an allocator: every request becomes driver calls.
-#ifndef MEMREPLAY_CUDA_CUDA_DEVICE_H_
-#define MEMREPLAY_CUDA_CUDA_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -147,5 +146,3 @@ class CudaDevice final : public Device {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CUDA_CUDA_DEVICE_H_

@@ -1,8 +1,7 @@
 // The CUDA driver, opened on demand: memreplay is not linked with libcuda and starts on machines
 // without it. It does not use the CUDA runtime (libcudart), whose cudaMalloc and cudaFree are
 // cuMemAlloc and cuMemFree.
-#ifndef MEMREPLAY_CUDA_CUDA_DRIVER_H_
-#define MEMREPLAY_CUDA_CUDA_DRIVER_H_
+#pragma once
 
 #include <cuda.h>
 
@@ -106,5 +105,3 @@ class CudaDriver {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CUDA_CUDA_DRIVER_H_

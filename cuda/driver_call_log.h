@@ -1,6 +1,5 @@
 // Counts the driver calls of a replay by kind and size, and times each.
-#ifndef MEMREPLAY_CUDA_DRIVER_CALL_LOG_H_
-#define MEMREPLAY_CUDA_DRIVER_CALL_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -77,5 +76,3 @@ class DriverCallLog {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CUDA_DRIVER_CALL_LOG_H_

@@ -1,6 +1,5 @@
 // Measures the cost of driver calls on a GPU, by size.
-#ifndef MEMREPLAY_CUDA_DRIVER_COSTS_H_
-#define MEMREPLAY_CUDA_DRIVER_COSTS_H_
+#pragma once
 
 #include <vector>
 
@@ -26,5 +25,3 @@ struct DriverCostOptions {
 absl::Status MeasureDriverCosts(CudaDevice& device, const DriverCostOptions& options = {});
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CUDA_DRIVER_COSTS_H_

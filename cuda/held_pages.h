@@ -1,6 +1,5 @@
 // Unused memory of the GPU: pages without addresses, held so that others do not get them.
-#ifndef MEMREPLAY_CUDA_HELD_PAGES_H_
-#define MEMREPLAY_CUDA_HELD_PAGES_H_
+#pragma once
 
 #include <cuda.h>
 
@@ -48,5 +47,3 @@ class HeldPages {
 CUmemAllocationProp PageProperties(const CudaContext& context);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CUDA_HELD_PAGES_H_

@@ -1,6 +1,5 @@
 // Events on real streams that complete when the caller says so.
-#ifndef MEMREPLAY_CUDA_STREAM_PROGRESS_H_
-#define MEMREPLAY_CUDA_STREAM_PROGRESS_H_
+#pragma once
 
 #include <cuda.h>
 
@@ -53,5 +52,3 @@ class StreamProgress {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CUDA_STREAM_PROGRESS_H_

@@ -1,7 +1,6 @@
 // Verifies that the memory of each block is really there and belongs to that block alone: the GPU
 // fills a block when it is allocated and checks it when it is freed.
-#ifndef MEMREPLAY_CUDA_VERIFY_H_
-#define MEMREPLAY_CUDA_VERIFY_H_
+#pragma once
 
 #include <cuda.h>
 
@@ -94,5 +93,3 @@ class BlockVerifier final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CUDA_VERIFY_H_

@@ -1,7 +1,6 @@
 // The pattern that fills a verified block, shared by the kernel, the host and the fake driver of
 // the tests.
-#ifndef MEMREPLAY_CUDA_VERIFY_PATTERN_H_
-#define MEMREPLAY_CUDA_VERIFY_PATTERN_H_
+#pragma once
 
 #include <cstdint>
 
@@ -68,5 +67,3 @@ MEMREPLAY_HOST_DEVICE inline uint64_t CheckShare(uint64_t address, uint64_t size
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CUDA_VERIFY_PATTERN_H_

@@ -1,6 +1,5 @@
 // Finds the changes with which a script fits a GPU, by running it with them.
-#ifndef MEMREPLAY_EXPERIMENT_ADVISE_SCRIPT_H_
-#define MEMREPLAY_EXPERIMENT_ADVISE_SCRIPT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -37,5 +36,3 @@ absl::StatusOr<proto::Advice> AdviseScript(const AdviceQuestion& question, Scrip
                                            ProgressSink* progress = nullptr);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_EXPERIMENT_ADVISE_SCRIPT_H_

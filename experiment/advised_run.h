@@ -1,6 +1,5 @@
 // What the recording of a script says about the memory that it needs.
-#ifndef MEMREPLAY_EXPERIMENT_ADVISED_RUN_H_
-#define MEMREPLAY_EXPERIMENT_ADVISED_RUN_H_
+#pragma once
 
 #include "absl/status/status.h"
 #include "proto/record.pb.h"
@@ -16,5 +15,3 @@ absl::Status StudyRun(proto::RecordReport* report);
 void MergeRank(const proto::AdvisedRun& other, proto::AdvisedRun* run);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_EXPERIMENT_ADVISED_RUN_H_

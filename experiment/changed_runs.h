@@ -1,6 +1,5 @@
 // Runs a script with changes to it, on every rank of its job.
-#ifndef MEMREPLAY_EXPERIMENT_CHANGED_RUNS_H_
-#define MEMREPLAY_EXPERIMENT_CHANGED_RUNS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -80,5 +79,3 @@ class ChangedRuns {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_EXPERIMENT_CHANGED_RUNS_H_

@@ -1,6 +1,5 @@
 // Edits of a script's files, put together and as a patch.
-#ifndef MEMREPLAY_EXPERIMENT_PATCH_H_
-#define MEMREPLAY_EXPERIMENT_PATCH_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -25,5 +24,3 @@ absl::StatusOr<std::string> PatchOf(absl::Span<const proto::Edit> edits, const s
 std::string FolderOfScript(const std::vector<std::string>& program);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_EXPERIMENT_PATCH_H_

@@ -1,6 +1,5 @@
 // Runs scripts on simulated GPUs while recording them.
-#ifndef MEMREPLAY_EXPERIMENT_RECORDED_RUNS_H_
-#define MEMREPLAY_EXPERIMENT_RECORDED_RUNS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -36,5 +35,3 @@ class RecordedRuns final : public ScriptRunner {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_EXPERIMENT_RECORDED_RUNS_H_

@@ -1,6 +1,5 @@
 // The seam below every experiment: a script that runs with a change, and what came of it.
-#ifndef MEMREPLAY_EXPERIMENT_SCRIPT_RUNNER_H_
-#define MEMREPLAY_EXPERIMENT_SCRIPT_RUNNER_H_
+#pragma once
 
 #include <chrono>
 #include <cstddef>
@@ -72,5 +71,3 @@ struct ScriptKey {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_EXPERIMENT_SCRIPT_RUNNER_H_

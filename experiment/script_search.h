@@ -1,6 +1,5 @@
 // Finds the largest value of a script's argument with which it fits a GPU, by running it.
-#ifndef MEMREPLAY_EXPERIMENT_SCRIPT_SEARCH_H_
-#define MEMREPLAY_EXPERIMENT_SCRIPT_SEARCH_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -67,5 +66,3 @@ class ScriptSearch {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_EXPERIMENT_SCRIPT_SEARCH_H_

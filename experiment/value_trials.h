@@ -1,7 +1,6 @@
 // Runs a script with values of one of its arguments: finds the largest that fits a GPU, or compares
 // some.
-#ifndef MEMREPLAY_EXPERIMENT_VALUE_TRIALS_H_
-#define MEMREPLAY_EXPERIMENT_VALUE_TRIALS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -62,5 +61,3 @@ absl::StatusOr<proto::ScriptReport> TryValues(const ValueQuestion& question, Scr
 bool ValuesFit(const ValueQuestion& question, const proto::ScriptReport& report);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_EXPERIMENT_VALUE_TRIALS_H_

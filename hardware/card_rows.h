@@ -1,6 +1,5 @@
 // The rows of cards.tsv, which card_rows.py makes constants.
-#ifndef MEMREPLAY_HARDWARE_CARD_ROWS_H_
-#define MEMREPLAY_HARDWARE_CARD_ROWS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -22,5 +21,3 @@ extern const CardRow kCardRows[];
 extern const size_t kCardRowCount;
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_HARDWARE_CARD_ROWS_H_

@@ -1,7 +1,6 @@
 // The GPUs that memreplay knows by name, in one table for every command. cards.tsv has the rows,
 // with the public source and date of each figure.
-#ifndef MEMREPLAY_HARDWARE_CARDS_H_
-#define MEMREPLAY_HARDWARE_CARDS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -103,5 +102,3 @@ std::optional<uint64_t> TotalOfCardWith(uint64_t bytes);
 inline constexpr uint64_t kMaxOutsideBytes = uint64_t{2} << 30;
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_HARDWARE_CARDS_H_

@@ -4,8 +4,7 @@
 //
 // This is header-only and uses only templates of the C++ library, since record/card requires
 // nothing but libc. Errors are return values and never end the process.
-#ifndef MEMREPLAY_HARDWARE_DRIVER_ADDRESSES_H_
-#define MEMREPLAY_HARDWARE_DRIVER_ADDRESSES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -336,5 +335,3 @@ class DriverAddresses {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_HARDWARE_DRIVER_ADDRESSES_H_

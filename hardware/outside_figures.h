@@ -1,7 +1,6 @@
 // Figures of memory outside PyTorch's allocator, from public reports: outside_reports.py computes
 // them from outside_reports.tsv and outside_parts.tsv, which name each report.
-#ifndef MEMREPLAY_HARDWARE_OUTSIDE_FIGURES_H_
-#define MEMREPLAY_HARDWARE_OUTSIDE_FIGURES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -43,5 +42,3 @@ struct AssumedOutside {
 AssumedOutside AssumeOutside(int multiprocessors);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_HARDWARE_OUTSIDE_FIGURES_H_

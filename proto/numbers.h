@@ -1,6 +1,5 @@
 // Checks the numbers of messages that come from outside: reports as JSON, summaries and caches.
-#ifndef MEMREPLAY_PROTO_NUMBERS_H_
-#define MEMREPLAY_PROTO_NUMBERS_H_
+#pragma once
 
 #include "absl/status/status.h"
 
@@ -16,5 +15,3 @@ namespace memreplay {
 absl::Status CheckNumbers(const google::protobuf::Message& message);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_PROTO_NUMBERS_H_

@@ -1,6 +1,5 @@
 // Starts a process, watches it and waits for it.
-#ifndef MEMREPLAY_RECORD_CHILD_H_
-#define MEMREPLAY_RECORD_CHILD_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -57,5 +56,3 @@ class Child {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_CHILD_H_

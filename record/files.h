@@ -1,7 +1,6 @@
 // The files that `memreplay record` puts into the user's processes, as constants in the binary:
 // record/process and the libraries of record/card.
-#ifndef MEMREPLAY_RECORD_FILES_H_
-#define MEMREPLAY_RECORD_FILES_H_
+#pragma once
 
 #include <cstddef>
 #include <string_view>
@@ -19,5 +18,3 @@ extern const size_t kRecordFileCount;
 extern const std::string_view kRecordFilesDigest;  // changes when any of them does
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_FILES_H_

@@ -1,6 +1,5 @@
 // Collects what the processes of a recorded script leave in a folder.
-#ifndef MEMREPLAY_RECORD_GATHER_H_
-#define MEMREPLAY_RECORD_GATHER_H_
+#pragma once
 
 #include <cstdint>
 #include <filesystem>
@@ -75,5 +74,3 @@ std::vector<std::filesystem::path> PathsIn(const std::filesystem::path& folder,
                                            std::error_code* error);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_GATHER_H_

@@ -1,6 +1,5 @@
 // Finds the Python that a command starts.
-#ifndef MEMREPLAY_RECORD_INTERPRETER_H_
-#define MEMREPLAY_RECORD_INTERPRETER_H_
+#pragma once
 
 #include <string>
 
@@ -14,5 +13,3 @@ std::string ProgramFolder();
 std::string PythonWith(const std::string& package);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_INTERPRETER_H_

@@ -1,6 +1,5 @@
 // Passes on what a process writes, and listens to it.
-#ifndef MEMREPLAY_RECORD_LISTENER_H_
-#define MEMREPLAY_RECORD_LISTENER_H_
+#pragma once
 
 #include <functional>
 #include <string_view>
@@ -54,5 +53,3 @@ class Listener {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_LISTENER_H_

@@ -1,6 +1,5 @@
 // Notices when nothing happens any more in a script's processes, and which of them have ended.
-#ifndef MEMREPLAY_RECORD_PROCESS_WATCH_H_
-#define MEMREPLAY_RECORD_PROCESS_WATCH_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -53,5 +52,3 @@ class ProcessWatch {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_PROCESS_WATCH_H_

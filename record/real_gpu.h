@@ -1,6 +1,5 @@
 // Finds out whether this machine has a GPU.
-#ifndef MEMREPLAY_RECORD_REAL_GPU_H_
-#define MEMREPLAY_RECORD_REAL_GPU_H_
+#pragma once
 
 namespace memreplay {
 
@@ -8,5 +7,3 @@ namespace memreplay {
 bool HasRealGpu();
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_REAL_GPU_H_

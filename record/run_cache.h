@@ -1,6 +1,5 @@
 // Keeps the reports of recorded runs, so that a script does not run twice for the same question.
-#ifndef MEMREPLAY_RECORD_RUN_CACHE_H_
-#define MEMREPLAY_RECORD_RUN_CACHE_H_
+#pragma once
 
 #include <filesystem>
 #include <optional>
@@ -33,5 +32,3 @@ class RunCache {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_RUN_CACHE_H_

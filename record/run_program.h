@@ -1,6 +1,5 @@
 // Runs a PyTorch script while recording it, and gathers what its processes leave.
-#ifndef MEMREPLAY_RECORD_RUN_PROGRAM_H_
-#define MEMREPLAY_RECORD_RUN_PROGRAM_H_
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -84,5 +83,3 @@ std::vector<std::string> CommandWords(const RecordOptions& options);
 absl::StatusOr<ScriptRecording> RunProgram(const RecordOptions& options);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_RUN_PROGRAM_H_

@@ -1,6 +1,5 @@
 // Lets a long piece of work ask whether Ctrl-C was pressed.
-#ifndef MEMREPLAY_RECORD_STOP_SIGNAL_H_
-#define MEMREPLAY_RECORD_STOP_SIGNAL_H_
+#pragma once
 
 #include <csignal>
 #include <string_view>
@@ -32,5 +31,3 @@ class StopSignal {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_STOP_SIGNAL_H_

@@ -1,6 +1,5 @@
 // A folder for the files of one run.
-#ifndef MEMREPLAY_RECORD_TEMPORARY_FOLDER_H_
-#define MEMREPLAY_RECORD_TEMPORARY_FOLDER_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -27,5 +26,3 @@ class TemporaryFolder {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_TEMPORARY_FOLDER_H_

@@ -1,6 +1,5 @@
 // Writes the files of `memreplay record` to disk.
-#ifndef MEMREPLAY_RECORD_UNPACK_H_
-#define MEMREPLAY_RECORD_UNPACK_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -29,5 +28,3 @@ std::string CacheFolder();
 absl::StatusOr<RecordFolders> UnpackRecordFiles();
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_UNPACK_H_

@@ -1,7 +1,6 @@
 // The part of PyTorch that determines lifetimes: which forward values an op keeps for backward, in
 // what order gradients are created, and when each is freed.
-#ifndef MEMREPLAY_SYNTH_AUTOGRAD_H_
-#define MEMREPLAY_SYNTH_AUTOGRAD_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -57,5 +56,3 @@ void RunBackward(Session& session, const Tensor& loss);
 void AccumulateGrad(Session& session, Tensor grad, Tensor* leaf_grad);
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_AUTOGRAD_H_

@@ -1,7 +1,6 @@
 // The keys of a configuration. A key maps a name on the command line or in a config file to a
 // member, its type and its valid values.
-#ifndef MEMREPLAY_SYNTH_CONFIG_KEYS_H_
-#define MEMREPLAY_SYNTH_CONFIG_KEYS_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -142,5 +141,3 @@ std::string KeysToJson(const std::vector<ConfigKey<Config>>& keys, const Config&
 }
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_CONFIG_KEYS_H_

@@ -1,6 +1,5 @@
 // The schedule of a Llama-like model that nanoGPT's train.py trains.
-#ifndef MEMREPLAY_SYNTH_LLAMA_H_
-#define MEMREPLAY_SYNTH_LLAMA_H_
+#pragma once
 
 #include "absl/status/statusor.h"
 #include "synth/llama_config.h"
@@ -12,5 +11,3 @@ namespace memreplay::synth {
 absl::StatusOr<Trace> LlamaProgram(const LlamaConfig& config);
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_LLAMA_H_

@@ -1,7 +1,6 @@
 // The configuration of a Llama-like model and of nanoGPT's trainer, under the names of the
 // reference code.
-#ifndef MEMREPLAY_SYNTH_LLAMA_CONFIG_H_
-#define MEMREPLAY_SYNTH_LLAMA_CONFIG_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -53,5 +52,3 @@ absl::Status Validate(const LlamaConfig& config);
 std::string ToJson(const LlamaConfig& config);
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_LLAMA_CONFIG_H_

@@ -1,7 +1,6 @@
 // A Llama-like model: RMSNorm, rotary embedding, grouped-query attention, SwiGLU. It follows the
 // PyTorch model in tests/synth/walks/models.py.
-#ifndef MEMREPLAY_SYNTH_LLAMA_MODEL_H_
-#define MEMREPLAY_SYNTH_LLAMA_MODEL_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -42,5 +41,3 @@ class Llama final : public Model {
 };
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_LLAMA_MODEL_H_

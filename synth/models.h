@@ -1,6 +1,5 @@
 // The models whose training runs can be written as schedules, by name.
-#ifndef MEMREPLAY_SYNTH_MODELS_H_
-#define MEMREPLAY_SYNTH_MODELS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -36,5 +35,3 @@ absl::Span<const ModelKind> ModelKinds();
 const ModelKind* FindModel(std::string_view name);  // null: there is none
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_MODELS_H_

@@ -1,6 +1,5 @@
 // nanoGPT's training run as a schedule: model.py and train.py, op by op.
-#ifndef MEMREPLAY_SYNTH_NANOGPT_H_
-#define MEMREPLAY_SYNTH_NANOGPT_H_
+#pragma once
 
 #include "absl/status/statusor.h"
 #include "synth/nanogpt_config.h"
@@ -12,5 +11,3 @@ namespace memreplay::synth {
 absl::StatusOr<Trace> NanoGptProgram(const NanoGptConfig& config);
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_NANOGPT_H_

@@ -1,8 +1,7 @@
 // nanoGPT's model under torch.compile: the buffers of the generated kernels, taken from the forward
 // and backward graphs rather than simulated op by op. This is approximate, since the compiler
 // decides which buffers it fuses away or reuses.
-#ifndef MEMREPLAY_SYNTH_NANOGPT_COMPILED_H_
-#define MEMREPLAY_SYNTH_NANOGPT_COMPILED_H_
+#pragma once
 
 #include <vector>
 
@@ -52,5 +51,3 @@ class CompiledNanoGpt final : public Model {
 };
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_NANOGPT_COMPILED_H_

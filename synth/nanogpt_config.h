@@ -1,6 +1,5 @@
 // nanoGPT's configuration under nanoGPT's names.
-#ifndef MEMREPLAY_SYNTH_NANOGPT_CONFIG_H_
-#define MEMREPLAY_SYNTH_NANOGPT_CONFIG_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -50,5 +49,3 @@ absl::Status Validate(const NanoGptConfig& config);
 std::string ToJson(const NanoGptConfig& config);
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_NANOGPT_CONFIG_H_

@@ -1,6 +1,5 @@
 // nanoGPT's model.py.
-#ifndef MEMREPLAY_SYNTH_NANOGPT_MODEL_H_
-#define MEMREPLAY_SYNTH_NANOGPT_MODEL_H_
+#pragma once
 
 #include <vector>
 
@@ -52,5 +51,3 @@ class NanoGpt final : public Model {
 };
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_NANOGPT_MODEL_H_

@@ -7,8 +7,7 @@
 // each tensor. LayerNorm in ops.cc is an example.
 //
 // Pass a tensor by std::move if Python would have dropped its name by the time the op returns.
-#ifndef MEMREPLAY_SYNTH_OPS_H_
-#define MEMREPLAY_SYNTH_OPS_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -78,5 +77,3 @@ Tensor EfficientAttention(Session& s, const Tensor& q, const Tensor& k, const Te
 Tensor Checkpoint(Session& s, const std::function<Tensor(const Tensor&)>& block, const Tensor& x);
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_OPS_H_

@@ -1,6 +1,5 @@
 // Optimizers and gradient clipping: what a step allocates, keeps and uses temporarily.
-#ifndef MEMREPLAY_SYNTH_OPTIMIZER_H_
-#define MEMREPLAY_SYNTH_OPTIMIZER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -50,5 +49,3 @@ class Optimizer {
 void ClipGradNorm(Session& s, const Parameters& parameters);
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_OPTIMIZER_H_

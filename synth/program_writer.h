@@ -1,6 +1,5 @@
 // Writes the requests of a schedule as they are made, with a label for each allocation.
-#ifndef MEMREPLAY_SYNTH_PROGRAM_WRITER_H_
-#define MEMREPLAY_SYNTH_PROGRAM_WRITER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -50,5 +49,3 @@ class ProgramWriter {
 };
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_PROGRAM_WRITER_H_

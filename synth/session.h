@@ -1,7 +1,6 @@
 // The state of PyTorch that ops depend on: whether gradients are enabled, autocast and its cache of
 // cast weights, the threads and their cuBLAS workspaces; and the schedule being written.
-#ifndef MEMREPLAY_SYNTH_SESSION_H_
-#define MEMREPLAY_SYNTH_SESSION_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -178,5 +177,3 @@ class Scope {
 };
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_SESSION_H_

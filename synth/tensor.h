@@ -2,8 +2,7 @@
 // requests its memory when it is created and frees it with the last tensor that refers to it, as in
 // PyTorch; so a model written with C++ values has the lifetimes that CPython's reference counts
 // give it.
-#ifndef MEMREPLAY_SYNTH_TENSOR_H_
-#define MEMREPLAY_SYNTH_TENSOR_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -121,5 +120,3 @@ class Tensor {
 };
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_TENSOR_H_

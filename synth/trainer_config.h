@@ -1,6 +1,5 @@
 // What nanoGPT's training loop and a prediction have to know about a run of any model.
-#ifndef MEMREPLAY_SYNTH_TRAINER_CONFIG_H_
-#define MEMREPLAY_SYNTH_TRAINER_CONFIG_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -98,5 +97,3 @@ void AppendTrainerKeys(std::vector<ConfigKey<Config>>* keys) {
 }
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_TRAINER_CONFIG_H_

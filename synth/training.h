@@ -1,6 +1,5 @@
 // nanoGPT's train.py for any model: micro-steps, clipping, the optimizer, evaluation.
-#ifndef MEMREPLAY_SYNTH_TRAINING_H_
-#define MEMREPLAY_SYNTH_TRAINING_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -46,5 +45,3 @@ Trace TrainingProgram(const TrainerConfig& config, int64_t length, const MakeMod
                       std::string header);
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_SYNTH_TRAINING_H_

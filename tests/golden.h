@@ -1,8 +1,7 @@
 // Golden files: the expected text of an output, kept next to the test and reviewed as a diff. After
 // an intended change, this rewrites those of a folder:
 //   ./check --accept tests/report/text
-#ifndef MEMREPLAY_TESTS_GOLDEN_H_
-#define MEMREPLAY_TESTS_GOLDEN_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -34,5 +33,3 @@ inline void ExpectGolden(const std::string& path, const std::string& actual) {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_GOLDEN_H_

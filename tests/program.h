@@ -1,6 +1,5 @@
 // Runs memreplay as a process in a folder of its own.
-#ifndef MEMREPLAY_TESTS_PROGRAM_H_
-#define MEMREPLAY_TESTS_PROGRAM_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -48,5 +47,3 @@ extern const char kSmallRecording[];
 extern const char kSmallProgram[];
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_PROGRAM_H_

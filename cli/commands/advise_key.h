@@ -1,6 +1,5 @@
 // The argument of a script whose value `advise` varies: --batch_size=64, --batch_size=?, or both.
-#ifndef MEMREPLAY_CLI_COMMANDS_ADVISE_KEY_H_
-#define MEMREPLAY_CLI_COMMANDS_ADVISE_KEY_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -20,5 +19,3 @@ struct AdviseKey {
 void AddAdviseKey(FlagSet* flags, AdviseKey* key);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_COMMANDS_ADVISE_KEY_H_

@@ -1,7 +1,6 @@
 // The subcommands of memreplay and their forms. A new one takes a file <name>_command.cc, a
 // declaration here and a row in commands.cc.
-#ifndef MEMREPLAY_CLI_COMMANDS_COMMAND_H_
-#define MEMREPLAY_CLI_COMMANDS_COMMAND_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -87,5 +86,3 @@ absl::StatusOr<int> ShowHelp(const CommandLine& line, const FlagSet& flags,
                              std::string_view more = "");
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_COMMANDS_COMMAND_H_

@@ -1,6 +1,5 @@
 // Answers one question about each file of a command line.
-#ifndef MEMREPLAY_CLI_COMMANDS_FILE_COMMAND_H_
-#define MEMREPLAY_CLI_COMMANDS_FILE_COMMAND_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -95,5 +94,3 @@ absl::StatusOr<std::vector<proto::Report>> CollectReports(std::string_view comma
                                                           FileQuestion answer);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_COMMANDS_FILE_COMMAND_H_

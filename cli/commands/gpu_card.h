@@ -1,7 +1,6 @@
 // Opens the GPU that `memreplay gpu` runs on. The command also builds where there is no CUDA
 // toolkit; there, no GPU can be opened.
-#ifndef MEMREPLAY_CLI_COMMANDS_GPU_CARD_H_
-#define MEMREPLAY_CLI_COMMANDS_GPU_CARD_H_
+#pragma once
 
 #include <memory>
 
@@ -14,5 +13,3 @@ namespace memreplay {
 absl::StatusOr<std::unique_ptr<GpuCard>> OpenGpuCard(int ordinal);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_COMMANDS_GPU_CARD_H_

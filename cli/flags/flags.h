@@ -1,7 +1,6 @@
 // A small parser of typed flags. Each command owns a FlagSet, so that --help and errors are about
 // that command alone.
-#ifndef MEMREPLAY_CLI_FLAGS_FLAGS_H_
-#define MEMREPLAY_CLI_FLAGS_FLAGS_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -121,5 +120,3 @@ std::string DidYouMean(std::string_view word, absl::Span<const std::string_view>
                        std::string_view prefix = "", std::string_view otherwise = "");
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_FLAGS_FLAGS_H_

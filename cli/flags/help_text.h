@@ -1,6 +1,5 @@
 // The help of commands as values, and the completion scripts and man page made from them.
-#ifndef MEMREPLAY_CLI_FLAGS_HELP_TEXT_H_
-#define MEMREPLAY_CLI_FLAGS_HELP_TEXT_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -43,5 +42,3 @@ std::string ManPage(const std::vector<CommandHelp>& commands, std::string_view v
                     std::string_view program_help);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_FLAGS_HELP_TEXT_H_

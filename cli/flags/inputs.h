@@ -1,7 +1,6 @@
 // The inputs of a command: files, schedules with parameters ("fsdp.txtpb --set prefetch=2"), or a
 // training run that is written for the purpose ("nanogpt train.py --batch_size=16").
-#ifndef MEMREPLAY_CLI_FLAGS_INPUTS_H_
-#define MEMREPLAY_CLI_FLAGS_INPUTS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -67,5 +66,3 @@ absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>
                            std::string* unknown);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_FLAGS_INPUTS_H_

@@ -1,6 +1,5 @@
 // The flags of a run on a simulated GPU, which record, fit script and sweep script share.
-#ifndef MEMREPLAY_CLI_FLAGS_RECORD_FLAGS_H_
-#define MEMREPLAY_CLI_FLAGS_RECORD_FLAGS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -38,5 +37,3 @@ absl::Status CheckRemedies(std::string_view flag, const std::vector<std::string>
 absl::Status CheckRecordCall(const RecordOptions& run);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_FLAGS_RECORD_FLAGS_H_

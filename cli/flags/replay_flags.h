@@ -1,6 +1,5 @@
 // Flags that several commands have, so that they mean and say the same everywhere.
-#ifndef MEMREPLAY_CLI_FLAGS_REPLAY_FLAGS_H_
-#define MEMREPLAY_CLI_FLAGS_REPLAY_FLAGS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -47,5 +46,3 @@ void AddHeldFlags(HeldOptions* held, FlagSet* flags);
 void AddJsonFlag(bool* json, FlagSet* flags);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_FLAGS_REPLAY_FLAGS_H_

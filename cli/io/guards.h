@@ -1,7 +1,6 @@
 // Protects a run and its machine from closed descriptors, unbounded memory and files that change
 // while they are read. main() calls these functions before anything else.
-#ifndef MEMREPLAY_CLI_IO_GUARDS_H_
-#define MEMREPLAY_CLI_IO_GUARDS_H_
+#pragma once
 
 #include <cstdint>
 
@@ -37,5 +36,3 @@ uint64_t DefaultMemoryLimit();
 absl::Status LimitMemory(uint64_t bytes);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_IO_GUARDS_H_

@@ -1,6 +1,5 @@
 // Standard output and the terminal.
-#ifndef MEMREPLAY_CLI_IO_OUTPUT_H_
-#define MEMREPLAY_CLI_IO_OUTPUT_H_
+#pragma once
 
 #include <atomic>
 #include <condition_variable>
@@ -73,5 +72,3 @@ class Progress final : public ProgressSink {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_IO_OUTPUT_H_

@@ -1,6 +1,5 @@
 // Answers several files at once, each in a process of its own.
-#ifndef MEMREPLAY_CLI_IO_PROCESSES_H_
-#define MEMREPLAY_CLI_IO_PROCESSES_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -61,5 +60,3 @@ class Processes {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_IO_PROCESSES_H_

@@ -1,6 +1,5 @@
 // Reads whole small files, plain or compressed.
-#ifndef MEMREPLAY_CLI_IO_READ_TEXT_H_
-#define MEMREPLAY_CLI_IO_READ_TEXT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -18,5 +17,3 @@ absl::StatusOr<std::string> ReadText(const std::string& path, uint64_t most);
 absl::StatusOr<bool> StartsLikeReport(const std::string& path);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_IO_READ_TEXT_H_

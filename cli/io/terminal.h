@@ -1,6 +1,5 @@
 // Formats text for a terminal: as wide as that, and with colours.
-#ifndef MEMREPLAY_CLI_IO_TERMINAL_H_
-#define MEMREPLAY_CLI_IO_TERMINAL_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -38,5 +37,3 @@ std::string ForTerminal(const Text& answer, const TerminalLook& look);
 std::string HelpForTerminal(std::string_view text, int width);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_CLI_IO_TERMINAL_H_

@@ -1,7 +1,6 @@
 // What a launcher can query and change of the simulated GPU. Plain C, so that the functions can be
 // looked up by name (ctypes). Every function may be called from any thread.
-#ifndef MEMREPLAY_RECORD_CARD_CONTROL_H_
-#define MEMREPLAY_RECORD_CARD_CONTROL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -83,5 +82,3 @@ MEMREPLAY_CARD_EXPORT void memreplay_card_external(int64_t bytes);
 MEMREPLAY_CARD_EXPORT void memreplay_card_capture(int on);
 
 }  // extern "C"
-
-#endif  // MEMREPLAY_RECORD_CARD_CONTROL_H_

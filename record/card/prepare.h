@@ -1,6 +1,5 @@
 // Writes the stub libraries that one installation of torch needs.
-#ifndef MEMREPLAY_RECORD_CARD_PREPARE_H_
-#define MEMREPLAY_RECORD_CARD_PREPARE_H_
+#pragma once
 
 #include <string>
 
@@ -16,5 +15,3 @@ namespace memreplay::card {
 bool Prepare(const std::string& folders, const std::string& out, std::string* error);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_PREPARE_H_

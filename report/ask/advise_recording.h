@@ -1,6 +1,5 @@
 // Finds the changes of the script that would need less memory, from a recording alone.
-#ifndef MEMREPLAY_REPORT_ASK_ADVISE_RECORDING_H_
-#define MEMREPLAY_REPORT_ASK_ADVISE_RECORDING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -54,5 +53,3 @@ absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::str
                                               const ScaledQuestion* scaled = nullptr);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_ADVISE_RECORDING_H_

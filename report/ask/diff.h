@@ -1,6 +1,5 @@
 // Compares two files or two reports.
-#ifndef MEMREPLAY_REPORT_ASK_DIFF_H_
-#define MEMREPLAY_REPORT_ASK_DIFF_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -37,5 +36,3 @@ absl::StatusOr<proto::Report> ParseReport(std::string_view json);
 proto::Diff DiffReports(const DiffSide& a, const DiffSide& b, const HeldOptions& options);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_DIFF_H_

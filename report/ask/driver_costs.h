@@ -1,6 +1,5 @@
 // Reads the table of driver call costs that `memreplay gpu --costs-out` writes.
-#ifndef MEMREPLAY_REPORT_ASK_DRIVER_COSTS_H_
-#define MEMREPLAY_REPORT_ASK_DRIVER_COSTS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -21,5 +20,3 @@ struct DriverCosts {
 absl::StatusOr<DriverCosts> ParseDriverCosts(std::string_view json);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_DRIVER_COSTS_H_

@@ -1,6 +1,5 @@
 // Opens a file, and answers one question about its devices.
-#ifndef MEMREPLAY_REPORT_ASK_FILE_REPORT_H_
-#define MEMREPLAY_REPORT_ASK_FILE_REPORT_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -47,5 +46,3 @@ absl::StatusOr<PageInput> AskFilePage(const std::string& file, const OpenedFile&
                                       std::optional<int64_t> device, PageQuestion question);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_FILE_REPORT_H_

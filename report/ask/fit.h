@@ -1,6 +1,5 @@
 // Finds the smallest device memory on which a file survives.
-#ifndef MEMREPLAY_REPORT_ASK_FIT_H_
-#define MEMREPLAY_REPORT_ASK_FIT_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -39,5 +38,3 @@ absl::StatusOr<proto::DeviceReport> AskFit(const Study& study,
                                            ProgressSink* progress = nullptr);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_FIT_H_

@@ -1,6 +1,5 @@
 // Replays a file on a real GPU and compares it with the simulation: predicted and measured.
-#ifndef MEMREPLAY_REPORT_ASK_GPU_H_
-#define MEMREPLAY_REPORT_ASK_GPU_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -105,5 +104,3 @@ class GpuAsker {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_GPU_H_

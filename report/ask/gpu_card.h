@@ -1,6 +1,5 @@
 // Interfaces of a GPU for the replay on one.
-#ifndef MEMREPLAY_REPORT_ASK_GPU_CARD_H_
-#define MEMREPLAY_REPORT_ASK_GPU_CARD_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -63,5 +62,3 @@ class GpuCard {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_GPU_CARD_H_

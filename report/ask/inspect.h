@@ -1,6 +1,5 @@
 // Reports what is in a file and, if requested, how its memory moved.
-#ifndef MEMREPLAY_REPORT_ASK_INSPECT_H_
-#define MEMREPLAY_REPORT_ASK_INSPECT_H_
+#pragma once
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
@@ -19,5 +18,3 @@ struct InspectQuestion {
 absl::StatusOr<proto::DeviceReport> AskInspect(const Study& study, const InspectQuestion& question);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_INSPECT_H_

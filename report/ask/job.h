@@ -1,7 +1,6 @@
 // Puts several files of one job side by side: the worst rank, the spread and the outliers, and the
 // settings that suit them all.
-#ifndef MEMREPLAY_REPORT_ASK_JOB_H_
-#define MEMREPLAY_REPORT_ASK_JOB_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -55,5 +54,3 @@ void AddRows(const proto::Report& more, proto::Report* report);
 proto::Together CompareTogether(absl::Span<const proto::Report> reports);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_JOB_H_

@@ -1,6 +1,5 @@
 // Finds the largest batch (or sequence, or number of layers) that fits a GPU.
-#ifndef MEMREPLAY_REPORT_ASK_LARGEST_FIT_H_
-#define MEMREPLAY_REPORT_ASK_LARGEST_FIT_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -64,5 +63,3 @@ struct LargestFitQuestion {
 absl::StatusOr<proto::Report> AskLargestFit(const LargestFitQuestion& question);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_LARGEST_FIT_H_

@@ -1,6 +1,5 @@
 // Makes a Report of the findings about a settings string.
-#ifndef MEMREPLAY_REPORT_ASK_LINT_H_
-#define MEMREPLAY_REPORT_ASK_LINT_H_
+#pragma once
 
 #include <string_view>
 
@@ -16,5 +15,3 @@ proto::Report LintReport(std::string_view conf, const TorchProfile& profile, boo
 bool HasErrors(const proto::Lint& lint);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_LINT_H_

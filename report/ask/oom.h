@@ -1,6 +1,5 @@
 // Reports why memory ran out.
-#ifndef MEMREPLAY_REPORT_ASK_OOM_H_
-#define MEMREPLAY_REPORT_ASK_OOM_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -57,5 +56,3 @@ absl::StatusOr<proto::OutOfMemory> WhyOutOfMemory(const Schedule& schedule,
                                                   ProgressSink* progress = nullptr);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_OOM_H_

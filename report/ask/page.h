@@ -1,6 +1,5 @@
 // Collects everything that a page shows of a run.
-#ifndef MEMREPLAY_REPORT_ASK_PAGE_H_
-#define MEMREPLAY_REPORT_ASK_PAGE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -63,5 +62,3 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
                                             RunData* data);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_PAGE_H_

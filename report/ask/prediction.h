@@ -1,6 +1,5 @@
 // Makes a Report of what a training run would need, phase by phase.
-#ifndef MEMREPLAY_REPORT_ASK_PREDICTION_H_
-#define MEMREPLAY_REPORT_ASK_PREDICTION_H_
+#pragma once
 
 #include <string>
 
@@ -23,5 +22,3 @@ proto::Report PredictionReport(const PredictionContext& context, const ReplaySet
                                const PhaseUsage& usage);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_PREDICTION_H_

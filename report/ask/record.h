@@ -1,6 +1,5 @@
 // Reports what the replay shows of a snapshot that `memreplay record` made.
-#ifndef MEMREPLAY_REPORT_ASK_RECORD_H_
-#define MEMREPLAY_REPORT_ASK_RECORD_H_
+#pragma once
 
 #include <cstdint>
 
@@ -22,5 +21,3 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, si
 absl::Status AddReplays(const OpenedFile& snapshot, proto::RecordedProcess* process);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_RECORD_H_

@@ -1,6 +1,5 @@
 // Replays a file under some settings.
-#ifndef MEMREPLAY_REPORT_ASK_REPLAY_H_
-#define MEMREPLAY_REPORT_ASK_REPLAY_H_
+#pragma once
 
 #include <optional>
 
@@ -37,5 +36,3 @@ absl::StatusOr<std::optional<Bytes>> PeakCompletedAtOnce(const Study& study,
                                                          const ReplaySettings& settings);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_REPLAY_H_

@@ -1,6 +1,5 @@
 // Parses settings as users write them.
-#ifndef MEMREPLAY_REPORT_ASK_SETTINGS_TEXT_H_
-#define MEMREPLAY_REPORT_ASK_SETTINGS_TEXT_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -29,5 +28,3 @@ AssumedOutside SetContext(std::optional<Bytes> context, std::string_view capacit
 std::string ConfOf(std::string_view text);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_SETTINGS_TEXT_H_

@@ -1,6 +1,5 @@
 // Finds the settings that would suit a file best.
-#ifndef MEMREPLAY_REPORT_ASK_SWEEP_H_
-#define MEMREPLAY_REPORT_ASK_SWEEP_H_
+#pragma once
 
 #include <cstddef>
 #include <optional>
@@ -70,5 +69,3 @@ void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQues
 absl::StatusOr<proto::DeviceReport> AskSweep(const Study& study, const SweepQuestion& question);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_ASK_SWEEP_H_

@@ -1,6 +1,5 @@
 // Reports what memory is for.
-#ifndef MEMREPLAY_REPORT_DEVICE_CATEGORIES_H_
-#define MEMREPLAY_REPORT_DEVICE_CATEGORIES_H_
+#pragma once
 
 #include <string>
 
@@ -36,5 +35,3 @@ void DescribeBlocks(const Study& study, const MemoryState& state, StackNames& na
                     google::protobuf::RepeatedPtrField<proto::Segment>* segments);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_DEVICE_CATEGORIES_H_

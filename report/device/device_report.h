@@ -1,6 +1,5 @@
 // Makes a Report of a run or a file.
-#ifndef MEMREPLAY_REPORT_DEVICE_DEVICE_REPORT_H_
-#define MEMREPLAY_REPORT_DEVICE_DEVICE_REPORT_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -88,5 +87,3 @@ std::string DiagnosisOf(const proto::DeviceReport& device);
 void AddDiagnoses(proto::Report* report);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_DEVICE_DEVICE_REPORT_H_

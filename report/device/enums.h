@@ -1,6 +1,5 @@
 // Converts enums of the simulator to those of the schema.
-#ifndef MEMREPLAY_REPORT_DEVICE_ENUMS_H_
-#define MEMREPLAY_REPORT_DEVICE_ENUMS_H_
+#pragma once
 
 #include "proto/report.pb.h"
 #include "sim/oom/oom_verdict.h"
@@ -33,5 +32,3 @@ constexpr proto::Verdict VerdictOf(OomVerdict verdict) {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_DEVICE_ENUMS_H_

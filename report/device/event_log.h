@@ -1,7 +1,6 @@
 // Writes events the way PyTorch records them: one JSON object per line with the
 // keys action, addr (device_free for oom), size, stream.
-#ifndef MEMREPLAY_REPORT_DEVICE_EVENT_LOG_H_
-#define MEMREPLAY_REPORT_DEVICE_EVENT_LOG_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -47,5 +46,3 @@ class EventLog final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_DEVICE_EVENT_LOG_H_

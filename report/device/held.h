@@ -1,6 +1,5 @@
 // Reports what was live at a moment, by the stack that requested it.
-#ifndef MEMREPLAY_REPORT_DEVICE_HELD_H_
-#define MEMREPLAY_REPORT_DEVICE_HELD_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -26,5 +25,3 @@ proto::Held HeldAtEnd(const Trace& trace, size_t device_index, StackNames& names
 proto::Held HeldAtPeak(const Schedule& schedule, StackNames& names, const HeldOptions& options);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_DEVICE_HELD_H_

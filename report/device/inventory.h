@@ -1,6 +1,5 @@
 // Reports what a trace holds, without replaying it.
-#ifndef MEMREPLAY_REPORT_DEVICE_INVENTORY_H_
-#define MEMREPLAY_REPORT_DEVICE_INVENTORY_H_
+#pragma once
 
 #include <cstddef>
 
@@ -36,5 +35,3 @@ void AddSegments(const MemoryState& state,
                  google::protobuf::RepeatedPtrField<proto::Segment>* segments);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_DEVICE_INVENTORY_H_

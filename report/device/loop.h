@@ -1,6 +1,5 @@
 // Reports what takes longer than reading a file: steps, holders, streams, what may be missing.
-#ifndef MEMREPLAY_REPORT_DEVICE_LOOP_H_
-#define MEMREPLAY_REPORT_DEVICE_LOOP_H_
+#pragma once
 
 #include <vector>
 
@@ -44,5 +43,3 @@ proto::LoopReport ReportLoop(const Schedule& schedule, const Loop& found, StackN
 absl::Status AskLoop(const Study& study, StackNames& names, proto::DeviceReport* report);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_DEVICE_LOOP_H_

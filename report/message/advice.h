@@ -1,6 +1,5 @@
 // Advises what to do next, from a verdict and the text it is about.
-#ifndef MEMREPLAY_REPORT_MESSAGE_ADVICE_H_
-#define MEMREPLAY_REPORT_MESSAGE_ADVICE_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -35,5 +34,3 @@ std::string CardFlag(const Facts& facts);
 absl::Span<const std::string_view> CardFlags();
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_MESSAGE_ADVICE_H_

@@ -1,6 +1,5 @@
 // Parses sizes as error texts print them: "1.50 GiB", "512 bytes", "31451456kB", "72GB".
-#ifndef MEMREPLAY_REPORT_MESSAGE_AMOUNT_H_
-#define MEMREPLAY_REPORT_MESSAGE_AMOUNT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -36,5 +35,3 @@ std::optional<Amount> ReadAmountBackwards(std::string_view text, size_t* place =
 std::optional<double> ReadNumber(std::string_view text, size_t* length = nullptr);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_MESSAGE_AMOUNT_H_

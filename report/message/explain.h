@@ -1,6 +1,5 @@
 // Explains an error text or a log.
-#ifndef MEMREPLAY_REPORT_MESSAGE_EXPLAIN_H_
-#define MEMREPLAY_REPORT_MESSAGE_EXPLAIN_H_
+#pragma once
 
 #include <string_view>
 
@@ -20,5 +19,3 @@ absl::StatusOr<proto::Report> ExplainText(std::string_view text);
 proto::Explanation ExplainFacts(const Facts& facts);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_MESSAGE_EXPLAIN_H_

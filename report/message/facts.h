@@ -1,6 +1,5 @@
 // Reads what an error text says, before any conclusion is drawn from it.
-#ifndef MEMREPLAY_REPORT_MESSAGE_FACTS_H_
-#define MEMREPLAY_REPORT_MESSAGE_FACTS_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -123,5 +122,3 @@ void ReadTraceback(std::string_view text, size_t end, Facts* facts);
 void ReadFrames(const std::vector<SourceFrame>& frames, Facts* facts);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_MESSAGE_FACTS_H_

@@ -1,7 +1,6 @@
 // The forms of errors about memory, as tables: the words by which each is found, and those by which
 // its figures are found.
-#ifndef MEMREPLAY_REPORT_MESSAGE_FORMS_H_
-#define MEMREPLAY_REPORT_MESSAGE_FORMS_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -131,5 +130,3 @@ absl::Span<const Field> ContextFields();
 absl::Span<const NumberField> ContextNumbers();
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_MESSAGE_FORMS_H_

@@ -1,6 +1,5 @@
 // Decides what ran out and why, from what a text says.
-#ifndef MEMREPLAY_REPORT_MESSAGE_JUDGE_H_
-#define MEMREPLAY_REPORT_MESSAGE_JUDGE_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -43,5 +42,3 @@ struct Judgement {
 Judgement Judge(const Facts& facts, const Sums& sums);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_MESSAGE_JUDGE_H_

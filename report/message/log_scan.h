@@ -1,6 +1,5 @@
 // Finds the last failure of a log of any length, in one pass and in bounded memory.
-#ifndef MEMREPLAY_REPORT_MESSAGE_LOG_SCAN_H_
-#define MEMREPLAY_REPORT_MESSAGE_LOG_SCAN_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -64,5 +63,3 @@ class LogScan {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_MESSAGE_LOG_SCAN_H_

@@ -1,6 +1,5 @@
 // Undoes what terminals, loggers and mail do to a text: colours, prefixes, wrapped lines.
-#ifndef MEMREPLAY_REPORT_MESSAGE_PASSAGE_H_
-#define MEMREPLAY_REPORT_MESSAGE_PASSAGE_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -30,5 +29,3 @@ std::string WithoutBlanks(std::string_view words);
 std::string FromUtf16(std::string_view text, bool is_little);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_MESSAGE_PASSAGE_H_

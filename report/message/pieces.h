@@ -1,6 +1,5 @@
 // Small text functions that several files here need.
-#ifndef MEMREPLAY_REPORT_MESSAGE_PIECES_H_
-#define MEMREPLAY_REPORT_MESSAGE_PIECES_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -19,5 +18,3 @@ inline std::string_view Trim(std::string_view text) {
 inline std::string Size(const Amount& amount) { return FormatSize(amount.bytes); }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_MESSAGE_PIECES_H_

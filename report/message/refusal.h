@@ -1,6 +1,5 @@
 // Finds out whether a script ended because memory was too little, by its own words.
-#ifndef MEMREPLAY_REPORT_MESSAGE_REFUSAL_H_
-#define MEMREPLAY_REPORT_MESSAGE_REFUSAL_H_
+#pragma once
 
 #include "proto/record.pb.h"
 #include "report/message/log_scan.h"
@@ -14,5 +13,3 @@ namespace memreplay {
 void AddRefusals(LogScan* printed, proto::RecordReport* report);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_MESSAGE_REFUSAL_H_

@@ -1,6 +1,5 @@
 // Searches for many words at once in a long text.
-#ifndef MEMREPLAY_REPORT_MESSAGE_WORD_SEARCH_H_
-#define MEMREPLAY_REPORT_MESSAGE_WORD_SEARCH_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -37,5 +36,3 @@ class WordSearch {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_MESSAGE_WORD_SEARCH_H_

@@ -1,7 +1,6 @@
 // Builds pieces of HTML. Parameters called `html` are already markup; those called `text` get
 // escaped.
-#ifndef MEMREPLAY_REPORT_PAGE_HTML_H_
-#define MEMREPLAY_REPORT_PAGE_HTML_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -35,5 +34,3 @@ std::string Section(std::string_view title, std::string_view html);
 std::string Section(Table table);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_PAGE_HTML_H_

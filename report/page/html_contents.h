@@ -1,6 +1,5 @@
 // The beginning of a page of several devices or ranks, with a row for each, the worst first.
-#ifndef MEMREPLAY_REPORT_PAGE_HTML_CONTENTS_H_
-#define MEMREPLAY_REPORT_PAGE_HTML_CONTENTS_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -26,5 +25,3 @@ void SortWorstFirst(std::vector<PageDevice>* devices);
 std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_PAGE_HTML_CONTENTS_H_

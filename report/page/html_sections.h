@@ -1,6 +1,5 @@
 // The parts of a page about one device that need no JavaScript: figures and tables.
-#ifndef MEMREPLAY_REPORT_PAGE_HTML_SECTIONS_H_
-#define MEMREPLAY_REPORT_PAGE_HTML_SECTIONS_H_
+#pragma once
 
 #include <string>
 
@@ -24,5 +23,3 @@ std::string OutOfMemory(const proto::DeviceReport& device);
 std::string Tables(const proto::DeviceReport& device);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_PAGE_HTML_SECTIONS_H_

@@ -1,6 +1,5 @@
 // The files that a page consists of, as embed.py makes them constants.
-#ifndef MEMREPLAY_REPORT_PAGE_PARTS_H_
-#define MEMREPLAY_REPORT_PAGE_PARTS_H_
+#pragma once
 
 #include <string_view>
 
@@ -17,5 +16,3 @@ extern const std::string_view kChartLibraryHash;
 extern const std::string_view kScriptHash;
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_PAGE_PARTS_H_

@@ -1,8 +1,7 @@
 // Renders a Report as one HTML file that needs nothing else and fetches nothing: figures and tables
 // are markup, and a script draws timelines and block maps from the report's JSON, which the page
 // contains.
-#ifndef MEMREPLAY_REPORT_PAGE_RENDER_HTML_H_
-#define MEMREPLAY_REPORT_PAGE_RENDER_HTML_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -41,5 +40,3 @@ inline std::string RenderHtml(const proto::Report& report, const std::vector<Run
 std::string EscapeJsonForScript(std::string_view json);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_PAGE_RENDER_HTML_H_

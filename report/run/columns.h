@@ -1,6 +1,5 @@
 // Packs columns of whole numbers, so that a page can carry millions of them.
-#ifndef MEMREPLAY_REPORT_RUN_COLUMNS_H_
-#define MEMREPLAY_REPORT_RUN_COLUMNS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -33,5 +32,3 @@ std::string ColumnsJson(const std::vector<Column>& columns);
 std::string ColumnsBase64(const std::vector<Column>& columns);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_RUN_COLUMNS_H_

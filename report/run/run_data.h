@@ -1,7 +1,6 @@
 // Packs a whole run as the page carries it: every allocation, range and event, in columns, with the
 // stacks and names that they refer to.
-#ifndef MEMREPLAY_REPORT_RUN_RUN_DATA_H_
-#define MEMREPLAY_REPORT_RUN_RUN_DATA_H_
+#pragma once
 
 #include <cstddef>
 
@@ -18,5 +17,3 @@ RunData MakeRunData(const Schedule& schedule, const Meanings& meanings, const Ru
                     size_t threads);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_RUN_RUN_DATA_H_

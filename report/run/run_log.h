@@ -1,7 +1,6 @@
 // Records every allocation, every range of reserved memory and every event of a run, so that the
 // state after any event can be looked up without running it again.
-#ifndef MEMREPLAY_REPORT_RUN_RUN_LOG_H_
-#define MEMREPLAY_REPORT_RUN_RUN_LOG_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -94,5 +93,3 @@ class RunLogObserver final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_RUN_RUN_LOG_H_

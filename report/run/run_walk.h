@@ -1,6 +1,5 @@
 // Computes the four figures of usage.h after each event of a logged run.
-#ifndef MEMREPLAY_REPORT_RUN_RUN_WALK_H_
-#define MEMREPLAY_REPORT_RUN_RUN_WALK_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -47,5 +46,3 @@ class RunWalk {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_RUN_RUN_WALK_H_

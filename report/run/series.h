@@ -1,6 +1,5 @@
 // Writes a run as a table, as a picture for a paper, or as a trace for Perfetto.
-#ifndef MEMREPLAY_REPORT_RUN_SERIES_H_
-#define MEMREPLAY_REPORT_RUN_SERIES_H_
+#pragma once
 
 #include <string_view>
 
@@ -30,5 +29,3 @@ absl::Status WritePerfetto(const Schedule& schedule, const Meanings& meanings, c
                            bool slices, ByteSink& sink);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_RUN_SERIES_H_

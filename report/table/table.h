@@ -1,7 +1,6 @@
 // A table of a report before it is drawn: what its cells are, and how each column looks on a
 // terminal and on a page.
-#ifndef MEMREPLAY_REPORT_TABLE_TABLE_H_
-#define MEMREPLAY_REPORT_TABLE_TABLE_H_
+#pragma once
 
 #include <concepts>
 #include <cstdint>
@@ -83,5 +82,3 @@ struct Table {
 std::string CellText(const TableColumn& column, const Cell& cell);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_TABLE_TABLE_H_

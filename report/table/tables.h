@@ -1,6 +1,5 @@
 // Makes the tables that a terminal and a page show.
-#ifndef MEMREPLAY_REPORT_TABLE_TABLES_H_
-#define MEMREPLAY_REPORT_TABLE_TABLES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -72,5 +71,3 @@ Table FailureTable(const proto::DeviceReport& device, int most);
 Table DiagnosticsTable(const proto::DeviceReport& device);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_TABLE_TABLES_H_

@@ -1,6 +1,5 @@
 // Renders reports as text for a terminal. The first lines are the answer; sizes have binary units.
-#ifndef MEMREPLAY_REPORT_TEXT_RENDER_H_
-#define MEMREPLAY_REPORT_TEXT_RENDER_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -95,5 +94,3 @@ std::string RenderCategories(const proto::Categories& categories);
 void RenderHeld(const proto::Held& held, std::string_view title, std::string* out);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_TEXT_RENDER_H_

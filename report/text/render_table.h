@@ -1,6 +1,5 @@
 // Draws a table for a terminal.
-#ifndef MEMREPLAY_REPORT_TEXT_RENDER_TABLE_H_
-#define MEMREPLAY_REPORT_TEXT_RENDER_TABLE_H_
+#pragma once
 
 #include <string>
 
@@ -14,5 +13,3 @@ void AddTable(const Table& table, Text* out);
 void AddTable(const Table& table, std::string* out);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_TEXT_RENDER_TABLE_H_

@@ -1,6 +1,5 @@
 // Words the answer about one device, as text and page show it.
-#ifndef MEMREPLAY_REPORT_WORDS_ANSWER_H_
-#define MEMREPLAY_REPORT_WORDS_ANSWER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -55,5 +54,3 @@ int64_t ComparedBytes(const proto::Job::Row& row);
 std::string PercentChange(int64_t change, int64_t of);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_ANSWER_H_

@@ -1,7 +1,6 @@
 // What users read for the categories of allocations, and the columns of tables by category. This
 // is the only list of these words; python/memreplay/_words.py has a copy that a test holds to it.
-#ifndef MEMREPLAY_REPORT_WORDS_CATEGORY_NAMES_H_
-#define MEMREPLAY_REPORT_WORDS_CATEGORY_NAMES_H_
+#pragma once
 
 #include <google/protobuf/map.h>
 
@@ -30,5 +29,3 @@ std::vector<CategoryColumn> CategoryColumns(const std::vector<const BytesByTag*>
                                             bool with_unknown);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_CATEGORY_NAMES_H_

@@ -1,6 +1,5 @@
 // Words the frames of a stack as a report shows them.
-#ifndef MEMREPLAY_REPORT_WORDS_FRAME_TEXT_H_
-#define MEMREPLAY_REPORT_WORDS_FRAME_TEXT_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -36,5 +35,3 @@ std::string BackwardNodeOf(std::string_view function);
 bool IsPlumbing(std::string_view function);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_FRAME_TEXT_H_

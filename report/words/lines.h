@@ -1,6 +1,5 @@
 // Lines that the text of several reports consists of.
-#ifndef MEMREPLAY_REPORT_WORDS_LINES_H_
-#define MEMREPLAY_REPORT_WORDS_LINES_H_
+#pragma once
 
 #include <google/protobuf/repeated_field.h>
 
@@ -69,5 +68,3 @@ std::string StreamName(int64_t stream);
 std::string Sparkline(const std::vector<int64_t>& values, int64_t highest);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_LINES_H_

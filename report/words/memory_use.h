@@ -1,7 +1,6 @@
 // Names for where the memory is, for verdicts and for other enum values of a Report, as users read
 // them; JSON shows the names of the schema.
-#ifndef MEMREPLAY_REPORT_WORDS_MEMORY_USE_H_
-#define MEMREPLAY_REPORT_WORDS_MEMORY_USE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -37,5 +36,3 @@ std::string_view StepSourceName(proto::StepSummary::Source source);
 std::string_view SeverityName(proto::Diagnostic::Severity severity);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_MEMORY_USE_H_

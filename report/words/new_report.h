@@ -1,6 +1,5 @@
 // Starts every report.
-#ifndef MEMREPLAY_REPORT_WORDS_NEW_REPORT_H_
-#define MEMREPLAY_REPORT_WORDS_NEW_REPORT_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -27,5 +26,3 @@ inline proto::Report NewReport(std::string_view command) {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_NEW_REPORT_H_

@@ -1,6 +1,5 @@
 // Finds what makes the answer of `memreplay record` bad.
-#ifndef MEMREPLAY_REPORT_WORDS_RECORD_FAULTS_H_
-#define MEMREPLAY_REPORT_WORDS_RECORD_FAULTS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -49,5 +48,3 @@ void AddEnds(proto::RecordReport* report);
 void FindRecordFaults(proto::RecordReport* report);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_RECORD_FAULTS_H_

@@ -5,8 +5,7 @@
 // 2^53 is a number whatever its type (beyond, where JavaScript would round it, a string). Every
 // plain field is printed, including an empty list or map; a message only if it is present. The
 // value of an enum is its name, in lower case as in the schema. Maps are in key order.
-#ifndef MEMREPLAY_REPORT_WORDS_RENDER_JSON_H_
-#define MEMREPLAY_REPORT_WORDS_RENDER_JSON_H_
+#pragma once
 
 #include <google/protobuf/message.h>
 
@@ -23,5 +22,3 @@ enum class JsonLayout {
 std::string RenderJson(const google::protobuf::Message& message, JsonLayout layout);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_RENDER_JSON_H_

@@ -1,6 +1,5 @@
 // The only formatter and the only parser of sizes.
-#ifndef MEMREPLAY_REPORT_WORDS_SIZES_H_
-#define MEMREPLAY_REPORT_WORDS_SIZES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -46,5 +45,3 @@ absl::StatusOr<Bytes> ParseSize(std::string_view text);
 absl::Status NeitherSizeNorGpu(std::string_view text, std::string_view unknown);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_SIZES_H_

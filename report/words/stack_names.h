@@ -1,6 +1,5 @@
 // Names the stacks of a trace as a report shows them.
-#ifndef MEMREPLAY_REPORT_WORDS_STACK_NAMES_H_
-#define MEMREPLAY_REPORT_WORDS_STACK_NAMES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -65,5 +64,3 @@ bool StackHas(const proto::Stack& stack, std::string_view text);
 std::string TagOf(const Trace& trace, uint32_t stack);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_STACK_NAMES_H_

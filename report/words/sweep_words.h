@@ -1,6 +1,5 @@
 // Words settings and their ranking.
-#ifndef MEMREPLAY_REPORT_WORDS_SWEEP_WORDS_H_
-#define MEMREPLAY_REPORT_WORDS_SWEEP_WORDS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -24,5 +23,3 @@ std::string SweepSentence(const proto::Sweep& sweep, const proto::Unseen& unseen
 std::string FitSentence(const proto::Fits& fits, const proto::Unseen& unseen);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_SWEEP_WORDS_H_

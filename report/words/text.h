@@ -1,6 +1,5 @@
 // Makes text from files fit for a report.
-#ifndef MEMREPLAY_REPORT_WORDS_TEXT_H_
-#define MEMREPLAY_REPORT_WORDS_TEXT_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -24,5 +23,3 @@ std::string ShellWord(std::string_view word);
 std::string_view NearestWord(std::string_view word, absl::Span<const std::string_view> candidates);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_TEXT_H_

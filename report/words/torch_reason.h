@@ -1,6 +1,5 @@
 // Words why a PyTorch release was chosen.
-#ifndef MEMREPLAY_REPORT_WORDS_TORCH_REASON_H_
-#define MEMREPLAY_REPORT_WORDS_TORCH_REASON_H_
+#pragma once
 
 #include <string>
 
@@ -13,5 +12,3 @@ namespace memreplay {
 std::string TorchReason(const proto::TorchProfileChoice& torch);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_TORCH_REASON_H_

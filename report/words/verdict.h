@@ -1,6 +1,5 @@
 // Finds what makes an answer bad: the reasons behind exit status 1.
-#ifndef MEMREPLAY_REPORT_WORDS_VERDICT_H_
-#define MEMREPLAY_REPORT_WORDS_VERDICT_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -54,5 +53,3 @@ void AddFaults(proto::Report* report);
 bool HasFaults(const proto::Report& report);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_VERDICT_H_

@@ -1,6 +1,5 @@
 // The versions in reports.
-#ifndef MEMREPLAY_REPORT_WORDS_VERSION_H_
-#define MEMREPLAY_REPORT_WORDS_VERSION_H_
+#pragma once
 
 namespace memreplay {
 
@@ -9,5 +8,3 @@ inline constexpr char kVersion[] = "0.2.0";
 inline constexpr int kReportSchemaVersion = 4;
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_REPORT_WORDS_VERSION_H_

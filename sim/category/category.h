@@ -1,7 +1,6 @@
 // What an allocation is for, and when in the script it was made, in the words that every command
 // uses.
-#ifndef MEMREPLAY_SIM_CATEGORY_CATEGORY_H_
-#define MEMREPLAY_SIM_CATEGORY_CATEGORY_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -49,5 +48,3 @@ std::string_view EvidenceName(Evidence evidence);
 std::optional<Category> CategoryOfTag(std::string_view tag);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_CATEGORY_CATEGORY_H_

@@ -1,6 +1,5 @@
 // How much memory each category holds: where each phase peaks, and by module.
-#ifndef MEMREPLAY_SIM_CATEGORY_CATEGORY_TABLE_H_
-#define MEMREPLAY_SIM_CATEGORY_CATEGORY_TABLE_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -52,5 +51,3 @@ CategoryTable CategoriesOverTime(const Schedule& schedule, const Meanings& meani
                                  std::optional<uint64_t> until = std::nullopt);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_CATEGORY_CATEGORY_TABLE_H_

@@ -1,6 +1,5 @@
 // What each allocation of a schedule is for: its category, phase, step and module.
-#ifndef MEMREPLAY_SIM_CATEGORY_MEANINGS_H_
-#define MEMREPLAY_SIM_CATEGORY_MEANINGS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -44,5 +43,3 @@ struct Meanings {
 Meanings FindMeanings(const Schedule& schedule, bool use_notes = true);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_CATEGORY_MEANINGS_H_

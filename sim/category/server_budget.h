@@ -1,7 +1,6 @@
 // How an inference server divides a GPU's memory: weights, the cache of keys and values, CUDA
 // graphs.
-#ifndef MEMREPLAY_SIM_CATEGORY_SERVER_BUDGET_H_
-#define MEMREPLAY_SIM_CATEGORY_SERVER_BUDGET_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -27,5 +26,3 @@ struct ServerBudget {
 std::optional<ServerBudget> FindServerBudget(const Schedule& schedule);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_CATEGORY_SERVER_BUDGET_H_

@@ -1,6 +1,5 @@
 // What the frames of a stack say about an allocation made under them.
-#ifndef MEMREPLAY_SIM_CATEGORY_STACK_ROLES_H_
-#define MEMREPLAY_SIM_CATEGORY_STACK_ROLES_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -39,5 +38,3 @@ struct StackRole {
 std::vector<StackRole> StackRoles(const Trace& trace);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_CATEGORY_STACK_ROLES_H_

@@ -1,7 +1,6 @@
 // Checks whether the simulation is right about a device: the same schedule is predicted and
 // measured, and the two are compared decision by decision.
-#ifndef MEMREPLAY_SIM_CONFIRM_CONFIRMATION_H_
-#define MEMREPLAY_SIM_CONFIRM_CONFIRMATION_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -76,5 +75,3 @@ absl::StatusOr<MeasuredRun> CompareWithPrediction(const RunPlan& plan, const Dev
 uint64_t PositionOf(const Schedule& schedule, uint32_t request);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_CONFIRM_CONFIRMATION_H_

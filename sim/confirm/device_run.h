@@ -1,7 +1,6 @@
 // Runs a schedule once on one device and observes everything that a comparison with another device
 // needs.
-#ifndef MEMREPLAY_SIM_CONFIRM_DEVICE_RUN_H_
-#define MEMREPLAY_SIM_CONFIRM_DEVICE_RUN_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -86,5 +85,3 @@ absl::StatusOr<DeviceRun> RunSimulated(const RunPlan& plan, Bytes total, Bytes f
                                        const std::vector<MemoryCall>* placed = nullptr);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_CONFIRM_DEVICE_RUN_H_

@@ -1,7 +1,6 @@
 // The time that driver calls take, as measured on a GPU, so that counts of calls can be turned into
 // an estimate.
-#ifndef MEMREPLAY_SIM_DEVICE_CALL_COSTS_H_
-#define MEMREPLAY_SIM_DEVICE_CALL_COSTS_H_
+#pragma once
 
 #include <vector>
 
@@ -38,5 +37,3 @@ struct CallCosts {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_DEVICE_CALL_COSTS_H_

@@ -1,7 +1,6 @@
 // A device that passes everything on to another. It is the base class of devices that watch or
 // change some of it.
-#ifndef MEMREPLAY_SIM_DEVICE_FORWARDING_DEVICE_H_
-#define MEMREPLAY_SIM_DEVICE_FORWARDING_DEVICE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -50,5 +49,3 @@ class ForwardingDevice : public Device {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_DEVICE_FORWARDING_DEVICE_H_

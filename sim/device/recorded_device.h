@@ -1,6 +1,5 @@
 // A device that responds as the driver did in a recording.
-#ifndef MEMREPLAY_SIM_DEVICE_RECORDED_DEVICE_H_
-#define MEMREPLAY_SIM_DEVICE_RECORDED_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -120,5 +119,3 @@ class RecordedDevice final : public Device {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_DEVICE_RECORDED_DEVICE_H_

@@ -1,7 +1,6 @@
 // A device with the responses of one device and the addresses of another, to find out what the
 // simulation would do if its driver placed memory as the measured one did.
-#ifndef MEMREPLAY_SIM_DEVICE_RELOCATED_DEVICE_H_
-#define MEMREPLAY_SIM_DEVICE_RELOCATED_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -58,5 +57,3 @@ class RelocatedDevice final : public ForwardingDevice {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_DEVICE_RELOCATED_DEVICE_H_

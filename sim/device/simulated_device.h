@@ -1,6 +1,5 @@
 // A GPU of any size that exists only as arithmetic.
-#ifndef MEMREPLAY_SIM_DEVICE_SIMULATED_DEVICE_H_
-#define MEMREPLAY_SIM_DEVICE_SIMULATED_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -124,5 +123,3 @@ class SimulatedDevice final : public Device {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_DEVICE_SIMULATED_DEVICE_H_

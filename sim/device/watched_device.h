@@ -1,7 +1,6 @@
 // A device that passes everything on to another and remembers memory calls with their responses,
 // how much was in use after each, and what is held.
-#ifndef MEMREPLAY_SIM_DEVICE_WATCHED_DEVICE_H_
-#define MEMREPLAY_SIM_DEVICE_WATCHED_DEVICE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -114,5 +113,3 @@ class WatchedDevice final : public ForwardingDevice {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_DEVICE_WATCHED_DEVICE_H_

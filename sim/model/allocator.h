@@ -1,8 +1,7 @@
 // An allocator takes one request at a time and emits its effects. Implementations are the caching
 // allocator (caching_allocator.h), no caching at all (direct_allocator.h), and the driver's own
 // pool on a real device.
-#ifndef MEMREPLAY_SIM_MODEL_ALLOCATOR_H_
-#define MEMREPLAY_SIM_MODEL_ALLOCATOR_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -70,5 +69,3 @@ class Allocator {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_ALLOCATOR_H_

@@ -1,7 +1,6 @@
 // The parts of backend:cudaMallocAsync that are the same on every device: settings, limit,
 // statistics and the requests that concern only the device.
-#ifndef MEMREPLAY_SIM_MODEL_ASYNC_ALLOCATOR_H_
-#define MEMREPLAY_SIM_MODEL_ASYNC_ALLOCATOR_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -51,5 +50,3 @@ class AsyncAllocator : public Allocator {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_ASYNC_ALLOCATOR_H_

@@ -5,8 +5,7 @@
 // of the last allocation made through the object. A split makes a new object of the front part, and
 // the original becomes the remainder. A merge keeps the object that is being freed, mapped or
 // unmapped. Source: docs/fidelity.md, [blocks].
-#ifndef MEMREPLAY_SIM_MODEL_BLOCK_H_
-#define MEMREPLAY_SIM_MODEL_BLOCK_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -63,5 +62,3 @@ struct alignas(64) Block {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_BLOCK_H_

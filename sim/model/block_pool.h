@@ -1,6 +1,5 @@
 // The cached blocks of one kind (small or large) of one pool.
-#ifndef MEMREPLAY_SIM_MODEL_BLOCK_POOL_H_
-#define MEMREPLAY_SIM_MODEL_BLOCK_POOL_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -125,5 +124,3 @@ struct PrivatePool {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_BLOCK_POOL_H_

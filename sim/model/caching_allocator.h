@@ -3,8 +3,7 @@
 //
 // docs/fidelity.md is the source of every rule; it names per topic the release, the evidence, and
 // the test. What differs between releases is a field of TorchProfile.
-#ifndef MEMREPLAY_SIM_MODEL_CACHING_ALLOCATOR_H_
-#define MEMREPLAY_SIM_MODEL_CACHING_ALLOCATOR_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -321,5 +320,3 @@ template <typename Out>
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_CACHING_ALLOCATOR_H_

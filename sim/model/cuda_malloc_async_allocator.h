@@ -2,8 +2,7 @@
 // driver does inside that pool is not public, so this is an approximation, and reports say so: used
 // bytes and the limit are exact, the pool's size is the high-water mark of used bytes in steps of
 // kPoolStep, and addresses are made up. Source: docs/fidelity.md, [cudaMallocAsync].
-#ifndef MEMREPLAY_SIM_MODEL_CUDA_MALLOC_ASYNC_ALLOCATOR_H_
-#define MEMREPLAY_SIM_MODEL_CUDA_MALLOC_ASYNC_ALLOCATOR_H_
+#pragma once
 
 #include <vector>
 
@@ -36,5 +35,3 @@ class CudaMallocAsyncAllocator final : public AsyncAllocator {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_CUDA_MALLOC_ASYNC_ALLOCATOR_H_

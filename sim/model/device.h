@@ -1,7 +1,6 @@
 // What an allocator may request of a GPU. It is implemented by SimulatedDevice, by the device that
 // repeats the responses in a recording, and by a real GPU.
-#ifndef MEMREPLAY_SIM_MODEL_DEVICE_H_
-#define MEMREPLAY_SIM_MODEL_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -101,5 +100,3 @@ inline std::optional<std::vector<Address>> Device::AllocateStart(absl::Span<cons
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_DEVICE_H_

@@ -1,8 +1,7 @@
 // An allocator without caching: every allocation is one segment of the device, released by its
 // free. It is the baseline for comparisons with the caching allocator
 // (PYTORCH_NO_CUDA_MEMORY_CACHING=1).
-#ifndef MEMREPLAY_SIM_MODEL_DIRECT_ALLOCATOR_H_
-#define MEMREPLAY_SIM_MODEL_DIRECT_ALLOCATOR_H_
+#pragma once
 
 #include <optional>
 #include <string_view>
@@ -65,5 +64,3 @@ class DirectAllocator final : public Allocator {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_DIRECT_ALLOCATOR_H_

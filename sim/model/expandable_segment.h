@@ -1,7 +1,6 @@
 // One address reservation of an expandable segment. Its blocks know which pages are mapped
 // (Block::mapped).
-#ifndef MEMREPLAY_SIM_MODEL_EXPANDABLE_SEGMENT_H_
-#define MEMREPLAY_SIM_MODEL_EXPANDABLE_SEGMENT_H_
+#pragma once
 
 #include "trace/value/units.h"
 
@@ -15,5 +14,3 @@ struct ExpandableSegment {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_EXPANDABLE_SEGMENT_H_

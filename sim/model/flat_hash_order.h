@@ -2,8 +2,7 @@
 // power-of-two slots, Fibonacci hashing, robin-hood insertion, backward-shift erasure. The order
 // decides in which sequence frees that wait for several streams complete, so the table is
 // reproduced slot by slot. Source: docs/fidelity.md, [hash-order].
-#ifndef MEMREPLAY_SIM_MODEL_FLAT_HASH_ORDER_H_
-#define MEMREPLAY_SIM_MODEL_FLAT_HASH_ORDER_H_
+#pragma once
 
 #include <algorithm>
 #include <bit>
@@ -163,5 +162,3 @@ class FlatHashOrder {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_FLAT_HASH_ORDER_H_

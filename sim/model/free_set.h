@@ -1,6 +1,5 @@
 // The cached blocks of one stream in best-fit order: by size, then Block::order.
-#ifndef MEMREPLAY_SIM_MODEL_FREE_SET_H_
-#define MEMREPLAY_SIM_MODEL_FREE_SET_H_
+#pragma once
 
 #include <array>
 #include <bit>
@@ -115,5 +114,3 @@ class FreeSet {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_FREE_SET_H_

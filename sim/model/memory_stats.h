@@ -1,7 +1,6 @@
 // torch.cuda.memory_stats(): the counters of PyTorch's allocator, under PyTorch's names.
 // docs/fidelity.md says per release which exist.
-#ifndef MEMREPLAY_SIM_MODEL_MEMORY_STATS_H_
-#define MEMREPLAY_SIM_MODEL_MEMORY_STATS_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -155,5 +154,3 @@ std::vector<std::pair<std::string, int64_t>> FlatStatistics(const MemoryStats& s
                                                             const TorchProfile& profile);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_MEMORY_STATS_H_

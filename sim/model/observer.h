@@ -1,6 +1,5 @@
 // An observer watches a run, or a recording, from start to end.
-#ifndef MEMREPLAY_SIM_MODEL_OBSERVER_H_
-#define MEMREPLAY_SIM_MODEL_OBSERVER_H_
+#pragma once
 
 #include <cstddef>
 #include <initializer_list>
@@ -127,5 +126,3 @@ template <typename... Parts>
 ObserversTogether(Parts&...) -> ObserversTogether<Parts...>;
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_OBSERVER_H_

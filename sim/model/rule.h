@@ -1,7 +1,6 @@
 // The rules of the caching allocator by name, so that a corpus of schedules can show which ones it
 // reached. Each branch that decides something has one row.
-#ifndef MEMREPLAY_SIM_MODEL_RULE_H_
-#define MEMREPLAY_SIM_MODEL_RULE_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -83,5 +82,3 @@ inline constexpr std::array<std::string_view, kRuleCount> kRuleNames = {
 using RuleCounts = std::array<uint64_t, kRuleCount>;
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_RULE_H_

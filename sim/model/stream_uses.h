@@ -1,7 +1,6 @@
 // Which other streams use a block (record_stream), and in which order PyTorch
 // goes through such sets.
-#ifndef MEMREPLAY_SIM_MODEL_STREAM_USES_H_
-#define MEMREPLAY_SIM_MODEL_STREAM_USES_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -55,5 +54,3 @@ class StreamUses {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_MODEL_STREAM_USES_H_

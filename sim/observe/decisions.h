@@ -1,7 +1,6 @@
 // What an allocator decided in a run, in a form in which runs on devices that place memory
 // differently can be compared.
-#ifndef MEMREPLAY_SIM_OBSERVE_DECISIONS_H_
-#define MEMREPLAY_SIM_OBSERVE_DECISIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -74,5 +73,3 @@ DecisionComparison CompareDecisions(absl::Span<const Decision> predicted,
 std::string DescribeDecision(const Decision& decision);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_DECISIONS_H_

@@ -1,6 +1,5 @@
 // Compares what a run emits with what the file recorded, which proves exactness.
-#ifndef MEMREPLAY_SIM_OBSERVE_FIDELITY_H_
-#define MEMREPLAY_SIM_OBSERVE_FIDELITY_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -86,5 +85,3 @@ struct FinalComparison {
 FinalComparison CompareFinalState(const MemoryState& recorded, const MemoryState& simulated);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_FIDELITY_H_

@@ -1,7 +1,6 @@
 // Where reserved memory goes that no tensor uses. docs/metrics.md has definitions, units and
 // formulas.
-#ifndef MEMREPLAY_SIM_OBSERVE_FRAGMENTATION_H_
-#define MEMREPLAY_SIM_OBSERVE_FRAGMENTATION_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -108,5 +107,3 @@ class FragmentationObserver final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_FRAGMENTATION_H_

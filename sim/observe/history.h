@@ -1,6 +1,5 @@
 // The data of a picture of a run: its timeline, and the moments to mark.
-#ifndef MEMREPLAY_SIM_OBSERVE_HISTORY_H_
-#define MEMREPLAY_SIM_OBSERVE_HISTORY_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -63,5 +62,3 @@ class HistoryObserver final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_HISTORY_H_

@@ -1,6 +1,5 @@
 // How much each pool and stream holds: cached memory serves only its own pool and stream.
-#ifndef MEMREPLAY_SIM_OBSERVE_HOLDERS_H_
-#define MEMREPLAY_SIM_OBSERVE_HOLDERS_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -60,5 +59,3 @@ class HoldersObserver final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_HOLDERS_H_

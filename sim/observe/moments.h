@@ -1,7 +1,6 @@
 // The moments of a run that its result reports: where each figure of usage first peaked, the
 // fullest moment at the reserved peak, and what ran out of memory.
-#ifndef MEMREPLAY_SIM_OBSERVE_MOMENTS_H_
-#define MEMREPLAY_SIM_OBSERVE_MOMENTS_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -88,5 +87,3 @@ class MomentsObserver final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_MOMENTS_H_

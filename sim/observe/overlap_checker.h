@@ -1,7 +1,6 @@
 // A check that is independent of the caching rules: it watches the events of a run and reports the
 // first that cannot be true of real memory.
-#ifndef MEMREPLAY_SIM_OBSERVE_OVERLAP_CHECKER_H_
-#define MEMREPLAY_SIM_OBSERVE_OVERLAP_CHECKER_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -86,5 +85,3 @@ class OverlapChecker final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_OVERLAP_CHECKER_H_

@@ -1,7 +1,6 @@
 // Why reserved memory had to grow to its peak: which cached memory could not serve the request that
 // made it grow, and why.
-#ifndef MEMREPLAY_SIM_OBSERVE_PEAK_CAUSE_H_
-#define MEMREPLAY_SIM_OBSERVE_PEAK_CAUSE_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -71,5 +70,3 @@ class PeakCauseObserver final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_PEAK_CAUSE_H_

@@ -1,7 +1,6 @@
 // How much memory each phase of a schedule needs at its peak, and for what. The schedule marks its
 // phases, and the tag of an allocation says what it is for.
-#ifndef MEMREPLAY_SIM_OBSERVE_PHASE_USAGE_H_
-#define MEMREPLAY_SIM_OBSERVE_PHASE_USAGE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -73,5 +72,3 @@ class PhaseUsage final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_PHASE_USAGE_H_

@@ -1,7 +1,6 @@
 // The four figures of usage.h, and the inactive split memory, over a whole run, in bounded space,
 // such that no peak and no valley is lost.
-#ifndef MEMREPLAY_SIM_OBSERVE_TIMELINE_H_
-#define MEMREPLAY_SIM_OBSERVE_TIMELINE_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -72,5 +71,3 @@ class TimelineObserver final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_TIMELINE_H_

@@ -1,7 +1,6 @@
 // Turns a run back into a recording: what a snapshot of the simulated script would hold, to be
 // written for PyTorch's own tools or replayed again.
-#ifndef MEMREPLAY_SIM_OBSERVE_TRACE_RECORDER_H_
-#define MEMREPLAY_SIM_OBSERVE_TRACE_RECORDER_H_
+#pragma once
 
 #include <string_view>
 #include <utility>
@@ -38,5 +37,3 @@ Trace MakeRecording(const Trace& source, const RecordedSettings& settings,
                     std::string_view torch_release, std::vector<RecordedRun> runs);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_TRACE_RECORDER_H_

@@ -1,7 +1,6 @@
 // How much memory is allocated, active, reserved and requested, after every event of a run or of a
 // recording. docs/metrics.md has the definitions.
-#ifndef MEMREPLAY_SIM_OBSERVE_USAGE_H_
-#define MEMREPLAY_SIM_OBSERVE_USAGE_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -105,5 +104,3 @@ class UsageObserver final : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OBSERVE_USAGE_H_

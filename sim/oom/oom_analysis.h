@@ -1,6 +1,5 @@
 // Explains why memory ran out: the scene, what would have helped, and the verdict.
-#ifndef MEMREPLAY_SIM_OOM_OOM_ANALYSIS_H_
-#define MEMREPLAY_SIM_OOM_OOM_ANALYSIS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -65,5 +64,3 @@ absl::StatusOr<std::optional<OomAnalysis>> AnalyseOom(const Schedule& schedule,
 std::vector<int64_t> BirthEvents(const Schedule& schedule);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OOM_OOM_ANALYSIS_H_

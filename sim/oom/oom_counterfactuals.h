@@ -1,6 +1,5 @@
 // Finds what would have helped when memory ran out. Each answer is a run.
-#ifndef MEMREPLAY_SIM_OOM_OOM_COUNTERFACTUALS_H_
-#define MEMREPLAY_SIM_OOM_OOM_COUNTERFACTUALS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -73,5 +72,3 @@ std::vector<std::pair<std::string, std::string>> OtherSettings(const ReplaySetti
                                                                Bytes request, int max);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OOM_OOM_COUNTERFACTUALS_H_

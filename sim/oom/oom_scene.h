@@ -1,6 +1,5 @@
 // The moment when memory runs out: what was requested, and what was where.
-#ifndef MEMREPLAY_SIM_OOM_OOM_SCENE_H_
-#define MEMREPLAY_SIM_OOM_OOM_SCENE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -46,5 +45,3 @@ absl::StatusOr<std::optional<OomScene>> FindOom(const Schedule& schedule,
                                                 const ReplaySettings& settings);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OOM_OOM_SCENE_H_

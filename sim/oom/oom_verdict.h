@@ -1,6 +1,5 @@
 // The verdict on an out-of-memory event.
-#ifndef MEMREPLAY_SIM_OOM_OOM_VERDICT_H_
-#define MEMREPLAY_SIM_OOM_OOM_VERDICT_H_
+#pragma once
 
 #include <cstdint>
 
@@ -15,5 +14,3 @@ enum class OomVerdict : uint8_t {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_OOM_OOM_VERDICT_H_

@@ -1,8 +1,7 @@
 // Settings that a script changed while it was recorded, in files without notes of it
 // (NoteKind::kSettings). A file lists the settings at its end only. Changes show in what the
 // allocator did: other settings explain it.
-#ifndef MEMREPLAY_SIM_RECORDING_CHANGED_SETTINGS_H_
-#define MEMREPLAY_SIM_RECORDING_CHANGED_SETTINGS_H_
+#pragma once
 
 #include <memory>
 #include <optional>
@@ -42,5 +41,3 @@ std::optional<ChangedSettings> FindChangedSettings(const Schedule& plain,
                                                    const RecordingFollowed& without);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_CHANGED_SETTINGS_H_

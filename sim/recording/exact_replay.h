@@ -1,7 +1,6 @@
 // Replays a recording as it happened, with the recorded responses of the driver, and compares the
 // replay with the file.
-#ifndef MEMREPLAY_SIM_RECORDING_EXACT_REPLAY_H_
-#define MEMREPLAY_SIM_RECORDING_EXACT_REPLAY_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -90,5 +89,3 @@ RecordingFollowed FollowRecording(const Schedule& schedule, const AllocatorConfi
                                   const TorchProfile& profile);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_EXACT_REPLAY_H_

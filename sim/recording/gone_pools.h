@@ -1,8 +1,7 @@
 // Private pools (of a CUDA graph or a MemPool) that no longer existed when a snapshot was taken.
 // Before PyTorch 2.13 only the segments that still exist name their pool. The others show in what
 // the allocator did not do: it did not use a block that fitted.
-#ifndef MEMREPLAY_SIM_RECORDING_GONE_POOLS_H_
-#define MEMREPLAY_SIM_RECORDING_GONE_POOLS_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -39,5 +38,3 @@ std::optional<GonePools> FindGonePools(const std::shared_ptr<const Trace>& trace
                                        const RecordingFollowed& without);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_GONE_POOLS_H_

@@ -1,7 +1,6 @@
 // Infers from recorded addresses how long the blocks were that lived when the recording began and
 // are gone at its end. Used by start_state.cc.
-#ifndef MEMREPLAY_SIM_RECORDING_HIDDEN_EXTENTS_H_
-#define MEMREPLAY_SIM_RECORDING_HIDDEN_EXTENTS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -53,5 +52,3 @@ ExtentEvidence FollowAddresses(const Schedule& schedule, const AllocatorConfig& 
 std::vector<Bytes> FeasibleSlacks(const OpenExtent& open);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_HIDDEN_EXTENTS_H_

@@ -1,7 +1,6 @@
 // What a recording may leave open: each a guess that, if it is true, explains why the replay of a
 // device leaves its recording.
-#ifndef MEMREPLAY_SIM_RECORDING_HYPOTHESES_H_
-#define MEMREPLAY_SIM_RECORDING_HYPOTHESES_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -52,5 +51,3 @@ struct Hypothesis {
 absl::Span<const Hypothesis> AllHypotheses();
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_HYPOTHESES_H_

@@ -1,7 +1,6 @@
 // Options of MemPools, in files without notes of them (NoteKind::kPool). That a pool does not split
 // its segments shows in what the allocator did.
-#ifndef MEMREPLAY_SIM_RECORDING_POOL_OPTIONS_H_
-#define MEMREPLAY_SIM_RECORDING_POOL_OPTIONS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -33,5 +32,3 @@ std::optional<PoolOptions> FindPoolOptions(const Schedule& plain, const Allocato
                                            const RecordingFollowed& without);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_POOL_OPTIONS_H_

@@ -1,7 +1,6 @@
 // The settings under which a trace is replayed: those on the command line, else those in the file,
 // else PyTorch's defaults.
-#ifndef MEMREPLAY_SIM_RECORDING_REPLAY_SETTINGS_H_
-#define MEMREPLAY_SIM_RECORDING_REPLAY_SETTINGS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -85,5 +84,3 @@ RecordedSettings DescribeSettings(const AllocatorConfig& config);
 std::string AllocatorRelease(std::string_view torch_version);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_REPLAY_SETTINGS_H_

@@ -1,7 +1,6 @@
 // Runs the exact replay of a recording with observers: fragmentation is sampled, and the events are
 // completed to what PyTorch's trace would contain.
-#ifndef MEMREPLAY_SIM_RECORDING_SAMPLED_REPLAY_H_
-#define MEMREPLAY_SIM_RECORDING_SAMPLED_REPLAY_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -60,5 +59,3 @@ SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& sett
                             bool stop_at_divergence = false, const ExactStart* start = nullptr);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_SAMPLED_REPLAY_H_

@@ -1,6 +1,5 @@
 // Finds signs in a recording that its settings were not those that its file lists.
-#ifndef MEMREPLAY_SIM_RECORDING_SETTINGS_EVIDENCE_H_
-#define MEMREPLAY_SIM_RECORDING_SETTINGS_EVIDENCE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -27,5 +26,3 @@ std::optional<OtherSettings> FindOtherSettings(const Schedule& schedule,
                                                const TorchProfile& profile);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_SETTINGS_EVIDENCE_H_

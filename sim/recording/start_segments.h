@@ -1,6 +1,5 @@
 // Finds the segments that existed when a recording began. Used by start_state.cc.
-#ifndef MEMREPLAY_SIM_RECORDING_START_SEGMENTS_H_
-#define MEMREPLAY_SIM_RECORDING_START_SEGMENTS_H_
+#pragma once
 
 #include <string>
 
@@ -25,5 +24,3 @@ struct StartSegmentList {
 StartSegmentList StartSegments(const Schedule& schedule, Bytes large_page);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_START_SEGMENTS_H_

@@ -1,7 +1,6 @@
 // Rebuilds the memory that existed when a recording began from what the file contains about its end
 // and about everything in between.
-#ifndef MEMREPLAY_SIM_RECORDING_START_STATE_H_
-#define MEMREPLAY_SIM_RECORDING_START_STATE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -57,5 +56,3 @@ StartState RebuildStartState(const Schedule& schedule, const AllocatorConfig& co
                              const TorchProfile& profile);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_START_STATE_H_

@@ -1,8 +1,7 @@
 // Finds which of the blocks that existed at the beginning were older. From PyTorch 2.12 on this
 // decides between cached blocks of one size. No file contains it, but recorded addresses show it,
 // choice by choice.
-#ifndef MEMREPLAY_SIM_RECORDING_TIE_EVIDENCE_H_
-#define MEMREPLAY_SIM_RECORDING_TIE_EVIDENCE_H_
+#pragma once
 
 #include <cstdint>
 #include <utility>
@@ -68,5 +67,3 @@ class TieEvidence final : public TieGuide, public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_TIE_EVIDENCE_H_

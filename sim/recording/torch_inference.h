@@ -1,7 +1,6 @@
 // The PyTorch release as which a file is replayed, and the reason, inferred from what its snapshot
 // contains and lacks.
-#ifndef MEMREPLAY_SIM_RECORDING_TORCH_INFERENCE_H_
-#define MEMREPLAY_SIM_RECORDING_TORCH_INFERENCE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -49,5 +48,3 @@ struct ProfileChoice {
 ProfileChoice InferTorchProfile(const Trace& trace);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_TORCH_INFERENCE_H_

@@ -1,6 +1,5 @@
 // Explains in words why a replay diverged from its recording.
-#ifndef MEMREPLAY_SIM_RECORDING_WHY_NOT_EXACT_H_
-#define MEMREPLAY_SIM_RECORDING_WHY_NOT_EXACT_H_
+#pragma once
 
 #include <string>
 
@@ -17,5 +16,3 @@ std::string WhyNotExact(const ExactReplayResult& result, const Schedule& schedul
                         const AllocatorConfig& config, const TorchProfile& profile);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RECORDING_WHY_NOT_EXACT_H_

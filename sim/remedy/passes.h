@@ -1,7 +1,6 @@
 // What a schedule reveals about its script: passes, and the modules that are called several times
 // in one.
-#ifndef MEMREPLAY_SIM_REMEDY_PASSES_H_
-#define MEMREPLAY_SIM_REMEDY_PASSES_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -74,5 +73,3 @@ struct PassFacts {
 std::optional<PassFacts> FindPassFacts(const Schedule& schedule, const Meanings& meanings);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_REMEDY_PASSES_H_

@@ -1,6 +1,5 @@
 // Changes of a script that may lower its peak, each as an edit of the schedule that was recorded.
-#ifndef MEMREPLAY_SIM_REMEDY_REMEDIES_H_
-#define MEMREPLAY_SIM_REMEDY_REMEDIES_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -48,5 +47,3 @@ std::vector<Remedy> FindRemedies(const PassFacts& facts);
 void ApplyRemedy(const PassFacts& facts, const Remedy& remedy, ScheduleEdit* edit);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_REMEDY_REMEDIES_H_

@@ -1,7 +1,6 @@
 // Recordings of one script that differ in a number, such as the batch size, and what the script
 // would request with another one.
-#ifndef MEMREPLAY_SIM_REMEDY_SCALING_H_
-#define MEMREPLAY_SIM_REMEDY_SCALING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -64,5 +63,3 @@ class Scaling {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_REMEDY_SCALING_H_

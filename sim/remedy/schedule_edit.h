@@ -1,6 +1,5 @@
 // Changes when the allocations of a schedule are made and freed.
-#ifndef MEMREPLAY_SIM_REMEDY_SCHEDULE_EDIT_H_
-#define MEMREPLAY_SIM_REMEDY_SCHEDULE_EDIT_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -79,5 +78,3 @@ class ScheduleEdit {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_REMEDY_SCHEDULE_EDIT_H_

@@ -1,6 +1,5 @@
 // Finds which remedies, alone or together, lower the peak of a recording or make it fit.
-#ifndef MEMREPLAY_SIM_REMEDY_SEARCH_H_
-#define MEMREPLAY_SIM_REMEDY_SEARCH_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -75,5 +74,3 @@ absl::StatusOr<LargestFit> FindLargestValue(const Study& study, const ReplaySett
                                             const Scaling& scaling);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_REMEDY_SEARCH_H_

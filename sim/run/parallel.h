@@ -1,6 +1,5 @@
 // Independent tasks on several threads.
-#ifndef MEMREPLAY_SIM_RUN_PARALLEL_H_
-#define MEMREPLAY_SIM_RUN_PARALLEL_H_
+#pragma once
 
 #include <algorithm>
 #include <atomic>
@@ -30,5 +29,3 @@ void ParallelFor(size_t count, size_t threads, const Work& work) {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RUN_PARALLEL_H_

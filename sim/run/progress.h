@@ -1,6 +1,5 @@
 // Receives the progress of a question.
-#ifndef MEMREPLAY_SIM_RUN_PROGRESS_H_
-#define MEMREPLAY_SIM_RUN_PROGRESS_H_
+#pragma once
 
 #include <cstddef>
 #include <string_view>
@@ -21,5 +20,3 @@ class ProgressSink {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RUN_PROGRESS_H_

@@ -1,7 +1,6 @@
 // One run: a schedule goes through an allocator on a device, and observers watch it. The repetition
 // of a recording, a what-if and a run on a real device differ only in the values given here.
-#ifndef MEMREPLAY_SIM_RUN_REPLAY_H_
-#define MEMREPLAY_SIM_RUN_REPLAY_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -95,5 +94,3 @@ bool CompletesExplicitly(const Schedule& schedule);
 absl::StatusOr<MemoryState> RelocateSegments(const MemoryState& recorded, Device& device);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RUN_REPLAY_H_

@@ -1,6 +1,5 @@
 // Runs a schedule through an allocator.
-#ifndef MEMREPLAY_SIM_RUN_RUN_H_
-#define MEMREPLAY_SIM_RUN_RUN_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -145,5 +144,3 @@ requires std::is_final_v<Known> RunResult Run(const Schedule& schedule, CachingA
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_RUN_RUN_H_

@@ -1,6 +1,5 @@
 // PYTORCH_CUDA_ALLOC_CONF, parsed into values. Source: docs/fidelity.md.
-#ifndef MEMREPLAY_SIM_SETTINGS_ALLOCATOR_CONFIG_H_
-#define MEMREPLAY_SIM_SETTINGS_ALLOCATOR_CONFIG_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -57,5 +56,3 @@ absl::Status ParseAllocatorConf(std::string_view conf, const TorchProfile& profi
                                 std::vector<std::string>* warnings = nullptr);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_SETTINGS_ALLOCATOR_CONFIG_H_

@@ -1,7 +1,6 @@
 // Finds what is wrong, useless or risky in a PYTORCH_CUDA_ALLOC_CONF string for one release of
 // PyTorch, without running anything.
-#ifndef MEMREPLAY_SIM_SETTINGS_CONF_LINT_H_
-#define MEMREPLAY_SIM_SETTINGS_CONF_LINT_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -33,5 +32,3 @@ std::vector<LintFinding> LintAllocatorConf(std::string_view conf, const TorchPro
 std::string ConfHint(std::string_view conf, const TorchProfile& profile);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_SETTINGS_CONF_LINT_H_

@@ -1,8 +1,7 @@
 // The words of PYTORCH_CUDA_ALLOC_CONF and the numbers in them, as PyTorch's
 // two parsers read them. Source: docs/fidelity.md [settings]. This needs libc alone, for
 // record/card.
-#ifndef MEMREPLAY_SIM_SETTINGS_CONF_TOKENS_H_
-#define MEMREPLAY_SIM_SETTINGS_CONF_TOKENS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -63,5 +62,3 @@ std::optional<ConfKey> FindConfKey(std::string_view name);
 bool IsCudaConfKey(ConfKey key);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_SETTINGS_CONF_TOKENS_H_

@@ -1,7 +1,6 @@
 // How PyTorch turns a requested size into a block size and a segment size. The constants have
 // PyTorch's names. Source: docs/fidelity.md [sizes].
-#ifndef MEMREPLAY_SIM_SETTINGS_SIZE_RULES_H_
-#define MEMREPLAY_SIM_SETTINGS_SIZE_RULES_H_
+#pragma once
 
 #include <algorithm>
 #include <bit>
@@ -72,5 +71,3 @@ inline Bytes ExpandableReservation(Bytes total_memory, const AllocatorConfig& co
 constexpr bool IsSmall(Bytes rounded) { return rounded <= kSmallSize; }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_SETTINGS_SIZE_RULES_H_

@@ -2,8 +2,7 @@
 // release. The logic reads fields; it never compares versions. docs/fidelity.md explains, under the
 // topic named in brackets, the value of each field for each release, how it was proven, and what
 // else differs.
-#ifndef MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_
-#define MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -141,5 +140,3 @@ absl::StatusOr<const TorchProfile*> FindTorchProfile(std::string_view version);
 const TorchProfile& DefaultTorchProfile();
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_SETTINGS_TORCH_PROFILE_H_

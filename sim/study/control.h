@@ -1,7 +1,6 @@
 // What what-ifs about a recording are based on: the GPU as far as the recording shows it, and their
 // control, the run in which nothing is changed.
-#ifndef MEMREPLAY_SIM_STUDY_CONTROL_H_
-#define MEMREPLAY_SIM_STUDY_CONTROL_H_
+#pragma once
 
 #include <cstdint>
 
@@ -31,5 +30,3 @@ constexpr AddressOrder OtherOrder(AddressOrder order) {
 ReplaySettings OnRecordedGpu(const ReplaySettings& settings, const GpuLimits& card);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_STUDY_CONTROL_H_

@@ -1,6 +1,5 @@
 // One device of an opened file, and what was found out about it.
-#ifndef MEMREPLAY_SIM_STUDY_STUDY_H_
-#define MEMREPLAY_SIM_STUDY_STUDY_H_
+#pragma once
 
 #include <cstddef>
 #include <future>
@@ -144,5 +143,3 @@ class Study {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_STUDY_STUDY_H_

@@ -1,7 +1,6 @@
 // Studies the devices of an opened file: chooses their settings, and finds what the recording must
 // reveal for that.
-#ifndef MEMREPLAY_SIM_STUDY_STUDY_TRACE_H_
-#define MEMREPLAY_SIM_STUDY_STUDY_TRACE_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -33,5 +32,3 @@ absl::StatusOr<OpenedFile> StudyTrace(const std::shared_ptr<const Trace>& trace,
                                       const SettingsRequest& request, size_t threads = 1);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_STUDY_STUDY_TRACE_H_

@@ -1,6 +1,5 @@
 // Replays a recording or a written schedule on a simulated device under chosen settings.
-#ifndef MEMREPLAY_SIM_STUDY_WHAT_IF_H_
-#define MEMREPLAY_SIM_STUDY_WHAT_IF_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -74,5 +73,3 @@ absl::StatusOr<WhatIfResult> ReplayWhatIf(const Schedule& schedule, const Replay
                                           const WhatIfOptions& options = {});
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_STUDY_WHAT_IF_H_

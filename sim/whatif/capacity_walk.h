@@ -1,6 +1,5 @@
 // Examines every device from one size up, with no more runs than there are different outcomes.
-#ifndef MEMREPLAY_SIM_WHATIF_CAPACITY_WALK_H_
-#define MEMREPLAY_SIM_WHATIF_CAPACITY_WALK_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -44,5 +43,3 @@ uint64_t RunsFor(uint64_t requests);
 uint64_t MaxSizes(uint64_t requests);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WHATIF_CAPACITY_WALK_H_

@@ -1,6 +1,5 @@
 // Finds settings that are worth trying on a schedule: a bounded search of what its release allows.
-#ifndef MEMREPLAY_SIM_WHATIF_CONF_SEARCH_H_
-#define MEMREPLAY_SIM_WHATIF_CONF_SEARCH_H_
+#pragma once
 
 #include <cstddef>
 #include <vector>
@@ -27,5 +26,3 @@ size_t MaxSearch(const Schedule& schedule);
 std::vector<SweepRow> SearchConf(const SweepContext& context);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WHATIF_CONF_SEARCH_H_

@@ -1,6 +1,5 @@
 // Finds the largest value of a number for which something still fits.
-#ifndef MEMREPLAY_SIM_WHATIF_LARGEST_FIT_H_
-#define MEMREPLAY_SIM_WHATIF_LARGEST_FIT_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -40,5 +39,3 @@ LargestFit FindLargestFit(int64_t limit, uint64_t max_tries,
                           const std::function<FitOutcome(int64_t value)>& outcome);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WHATIF_LARGEST_FIT_H_

@@ -1,7 +1,6 @@
 // Describes a run as a whole: memory over time, what held it, and what is unknown because the
 // recording began late.
-#ifndef MEMREPLAY_SIM_WHATIF_LOOK_BACK_H_
-#define MEMREPLAY_SIM_WHATIF_LOOK_BACK_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -47,5 +46,3 @@ struct SeenAtPeak {
 SeenAtPeak SeenWhereMostIsLive(const Schedule& schedule);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WHATIF_LOOK_BACK_H_

@@ -1,6 +1,5 @@
 // Answers what would happen if all private pools were one.
-#ifndef MEMREPLAY_SIM_WHATIF_ONE_POOL_H_
-#define MEMREPLAY_SIM_WHATIF_ONE_POOL_H_
+#pragma once
 
 #include <cstdint>
 
@@ -26,5 +25,3 @@ class OnePool final : public Intervention {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WHATIF_ONE_POOL_H_

@@ -1,6 +1,5 @@
 // Answers what would happen if everything ran on one stream.
-#ifndef MEMREPLAY_SIM_WHATIF_ONE_STREAM_H_
-#define MEMREPLAY_SIM_WHATIF_ONE_STREAM_H_
+#pragma once
 
 #include "sim/run/run.h"
 #include "trace/schedule/schedule.h"
@@ -22,5 +21,3 @@ class OneStream final : public Intervention {
 bool AllocatesOnSeveralStreams(const Schedule& schedule);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WHATIF_ONE_STREAM_H_

@@ -1,6 +1,5 @@
 // Finds the smallest device on which a schedule survives under given settings.
-#ifndef MEMREPLAY_SIM_WHATIF_SMALLEST_CAPACITY_H_
-#define MEMREPLAY_SIM_WHATIF_SMALLEST_CAPACITY_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -50,5 +49,3 @@ SmallestCapacity FindSmallestCapacity(const SweepContext& context, const ReplayS
                                       Bytes least, uint64_t max_sizes);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WHATIF_SMALLEST_CAPACITY_H_

@@ -1,6 +1,5 @@
 // Measures what it costs that a script allocates on several streams.
-#ifndef MEMREPLAY_SIM_WHATIF_STREAM_COST_H_
-#define MEMREPLAY_SIM_WHATIF_STREAM_COST_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -33,5 +32,3 @@ inline constexpr size_t kMaxMerged = 8;
 absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplaySettings& settings);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WHATIF_STREAM_COST_H_

@@ -1,6 +1,5 @@
 // Replays one schedule under many settings, on several threads.
-#ifndef MEMREPLAY_SIM_WHATIF_SWEEP_H_
-#define MEMREPLAY_SIM_WHATIF_SWEEP_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -102,5 +101,3 @@ absl::StatusOr<ReplaySettings> SettingsFor(const ReplaySettings& settings,
                                            const Candidate& candidate);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WHATIF_SWEEP_H_

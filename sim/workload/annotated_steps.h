@@ -1,6 +1,5 @@
 // Steps that PyTorch or the script annotated in a recording.
-#ifndef MEMREPLAY_SIM_WORKLOAD_ANNOTATED_STEPS_H_
-#define MEMREPLAY_SIM_WORKLOAD_ANNOTATED_STEPS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -27,5 +26,3 @@ struct AnnotatedSteps {
 AnnotatedSteps FindAnnotatedSteps(const Trace& trace, const DeviceTrace& device, uint64_t end);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WORKLOAD_ANNOTATED_STEPS_H_

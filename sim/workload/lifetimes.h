@@ -1,7 +1,6 @@
 // When each allocation of a schedule is in use: what any allocator, however clever, has to find
 // room for.
-#ifndef MEMREPLAY_SIM_WORKLOAD_LIFETIMES_H_
-#define MEMREPLAY_SIM_WORKLOAD_LIFETIMES_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -46,5 +45,3 @@ struct PeakLive {
 PeakLive PeakLiveOf(absl::Span<const Lifetime> lifetimes);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WORKLOAD_LIFETIMES_H_

@@ -1,6 +1,5 @@
 // Requested bytes that are live, followed through the events of an unvalidated file.
-#ifndef MEMREPLAY_SIM_WORKLOAD_LIVE_BYTES_H_
-#define MEMREPLAY_SIM_WORKLOAD_LIVE_BYTES_H_
+#pragma once
 
 #include <cstdint>
 
@@ -40,5 +39,3 @@ class LiveBytes {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WORKLOAD_LIVE_BYTES_H_

@@ -1,7 +1,6 @@
 // Where all allocations of a schedule could lie if their lifetimes were known in advance. It
 // measures how much of an allocator's memory is fragmentation.
-#ifndef MEMREPLAY_SIM_WORKLOAD_PACKING_H_
-#define MEMREPLAY_SIM_WORKLOAD_PACKING_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -35,5 +34,3 @@ struct PackingOptions {
 Packing BestPacking(absl::Span<const Lifetime> lifetimes, const PackingOptions& options = {});
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WORKLOAD_PACKING_H_

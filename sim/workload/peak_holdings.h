@@ -1,6 +1,5 @@
 // What was live at the peak of requested memory, by the stack that requested it.
-#ifndef MEMREPLAY_SIM_WORKLOAD_PEAK_HOLDINGS_H_
-#define MEMREPLAY_SIM_WORKLOAD_PEAK_HOLDINGS_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -29,5 +28,3 @@ struct PeakHoldings {
 PeakHoldings HoldingsAtPeak(const Schedule& schedule);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WORKLOAD_PEAK_HOLDINGS_H_

@@ -1,6 +1,5 @@
 // Repetition in a sequence of tokens.
-#ifndef MEMREPLAY_SIM_WORKLOAD_REPETITION_H_
-#define MEMREPLAY_SIM_WORKLOAD_REPETITION_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -37,5 +36,3 @@ Repetition FindRepetition(const std::vector<uint32_t>& tokens, size_t distinct,
                           const std::vector<int64_t>& level);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WORKLOAD_REPETITION_H_

@@ -1,6 +1,5 @@
 // When each request of a recording was made.
-#ifndef MEMREPLAY_SIM_WORKLOAD_REQUEST_TIMES_H_
-#define MEMREPLAY_SIM_WORKLOAD_REQUEST_TIMES_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -15,5 +14,3 @@ namespace memreplay {
 std::vector<int64_t> RequestTimes(const Schedule& schedule);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WORKLOAD_REQUEST_TIMES_H_

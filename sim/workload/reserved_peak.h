@@ -1,6 +1,5 @@
 // Where in a schedule its recorded reserved memory peaks.
-#ifndef MEMREPLAY_SIM_WORKLOAD_RESERVED_PEAK_H_
-#define MEMREPLAY_SIM_WORKLOAD_RESERVED_PEAK_H_
+#pragma once
 
 #include <cstdint>
 
@@ -14,5 +13,3 @@ namespace memreplay {
 uint64_t AllocationsBeforePeak(const Schedule& schedule);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WORKLOAD_RESERVED_PEAK_H_

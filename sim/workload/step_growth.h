@@ -1,6 +1,5 @@
 // What the steps of a loop leave behind.
-#ifndef MEMREPLAY_SIM_WORKLOAD_STEP_GROWTH_H_
-#define MEMREPLAY_SIM_WORKLOAD_STEP_GROWTH_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -55,5 +54,3 @@ bool MayBeLayers(const Steps& steps, const StepGrowth& growth);
 const SiteGrowth* FindLeak(const Steps& steps, const StepGrowth& growth);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WORKLOAD_STEP_GROWTH_H_

@@ -1,6 +1,5 @@
 // The steps of a training (or serving) loop.
-#ifndef MEMREPLAY_SIM_WORKLOAD_STEPS_H_
-#define MEMREPLAY_SIM_WORKLOAD_STEPS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -50,5 +49,3 @@ inline constexpr size_t kMinSteps = 3;
 Steps FindSteps(const Trace& trace, const DeviceTrace& device, uint64_t end);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_SIM_WORKLOAD_STEPS_H_

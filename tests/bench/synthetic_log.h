@@ -1,6 +1,5 @@
 // A long schedule of allocations and frees that serves to measure speed.
-#ifndef MEMREPLAY_TESTS_BENCH_SYNTHETIC_LOG_H_
-#define MEMREPLAY_TESTS_BENCH_SYNTHETIC_LOG_H_
+#pragma once
 
 #include "trace/value/trace.h"
 
@@ -12,5 +11,3 @@ namespace memreplay {
 Trace SyntheticLog(int steps);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_BENCH_SYNTHETIC_LOG_H_

@@ -1,6 +1,5 @@
 // Golden sessions: runs the binary as a user does.
-#ifndef MEMREPLAY_TESTS_CLI_SESSION_H_
-#define MEMREPLAY_TESTS_CLI_SESSION_H_
+#pragma once
 
 #include <filesystem>
 #include <string>
@@ -37,5 +36,3 @@ class SessionTest : public Program {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_CLI_SESSION_H_

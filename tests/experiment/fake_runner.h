@@ -1,6 +1,5 @@
 // Stands in for a script that runs: its memory is made up.
-#ifndef MEMREPLAY_TESTS_EXPERIMENT_FAKE_RUNNER_H_
-#define MEMREPLAY_TESTS_EXPERIMENT_FAKE_RUNNER_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -82,5 +81,3 @@ inline proto::RecordReport ReportOf(int64_t needs, int64_t memory) {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_EXPERIMENT_FAKE_RUNNER_H_

@@ -1,6 +1,5 @@
 // What the fuzzers' mutations have in common: bytes read as choices, and numbers to put in a place.
-#ifndef MEMREPLAY_TESTS_FUZZ_CHOICES_H_
-#define MEMREPLAY_TESTS_FUZZ_CHOICES_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -84,5 +83,3 @@ inline uint64_t Changed(uint64_t value, uint64_t other, uint64_t how, uint64_t b
 }
 
 }  // namespace memreplay::fuzz
-
-#endif  // MEMREPLAY_TESTS_FUZZ_CHOICES_H_

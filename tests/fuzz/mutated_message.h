@@ -1,6 +1,5 @@
 // Messages that come from outside as JSON or serialized, with some of their fields changed.
-#ifndef MEMREPLAY_TESTS_FUZZ_MUTATED_MESSAGE_H_
-#define MEMREPLAY_TESTS_FUZZ_MUTATED_MESSAGE_H_
+#pragma once
 
 #include <google/protobuf/message.h>
 
@@ -16,5 +15,3 @@ void FillMessage(google::protobuf::Message* message, int depth = 5);
 void MutateMessage(Choices& choices, google::protobuf::Message* message);
 
 }  // namespace memreplay::fuzz
-
-#endif  // MEMREPLAY_TESTS_FUZZ_MUTATED_MESSAGE_H_

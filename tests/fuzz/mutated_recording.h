@@ -1,7 +1,6 @@
 // Whole recordings and schedules with some of their numbers changed, which try what a snapshot's
 // fields can say rather than what bytes can. They are the main input of the fuzzer and the test.
-#ifndef MEMREPLAY_TESTS_FUZZ_MUTATED_RECORDING_H_
-#define MEMREPLAY_TESTS_FUZZ_MUTATED_RECORDING_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -37,5 +36,3 @@ std::vector<std::string> WithFiles(std::vector<std::string> words, std::string_v
 void AddFlags(std::string_view bytes, std::vector<std::string>* words);
 
 }  // namespace memreplay::fuzz
-
-#endif  // MEMREPLAY_TESTS_FUZZ_MUTATED_RECORDING_H_

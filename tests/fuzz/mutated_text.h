@@ -1,7 +1,6 @@
 // Small texts that memreplay reads (schedules, op logs, error messages), with some of their numbers
 // and lines changed.
-#ifndef MEMREPLAY_TESTS_FUZZ_MUTATED_TEXT_H_
-#define MEMREPLAY_TESTS_FUZZ_MUTATED_TEXT_H_
+#pragma once
 
 #include <string_view>
 
@@ -15,5 +14,3 @@ namespace memreplay::fuzz {
 MutatedRecording MutateText(std::string_view bytes);
 
 }  // namespace memreplay::fuzz
-
-#endif  // MEMREPLAY_TESTS_FUZZ_MUTATED_TEXT_H_

@@ -1,6 +1,5 @@
 // Values as Python has them, in which something is as no program writes it.
-#ifndef MEMREPLAY_TESTS_FUZZ_MUTATED_VALUE_H_
-#define MEMREPLAY_TESTS_FUZZ_MUTATED_VALUE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -15,5 +14,3 @@ namespace memreplay::fuzz {
 Py MutateValue(Py value, absl::FunctionRef<uint64_t(uint64_t)> below);
 
 }  // namespace memreplay::fuzz
-
-#endif  // MEMREPLAY_TESTS_FUZZ_MUTATED_VALUE_H_

@@ -1,7 +1,6 @@
 // The targets that get random bytes: one function for each way by which outside bytes come in. The
 // libFuzzer binary and the test that runs the corpus share them.
-#ifndef MEMREPLAY_TESTS_FUZZ_TARGETS_H_
-#define MEMREPLAY_TESTS_FUZZ_TARGETS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -35,5 +34,3 @@ inline const Target* FindTarget(absl::Span<const Target> targets, std::string_vi
 }
 
 }  // namespace memreplay::fuzz
-
-#endif  // MEMREPLAY_TESTS_FUZZ_TARGETS_H_

@@ -1,6 +1,5 @@
 // Destinations of written bytes.
-#ifndef MEMREPLAY_TRACE_BYTES_BYTE_SINK_H_
-#define MEMREPLAY_TRACE_BYTES_BYTE_SINK_H_
+#pragma once
 
 #include <ostream>
 #include <string>
@@ -61,5 +60,3 @@ class BufferedOutput {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_BYTES_BYTE_SINK_H_

@@ -1,7 +1,6 @@
 // The bytes of one input, read once from front to back: a mapped file, or the decompressed content
 // of a gzip or zstd file. The first bytes, never the name, determine the encoding.
-#ifndef MEMREPLAY_TRACE_BYTES_BYTE_SOURCE_H_
-#define MEMREPLAY_TRACE_BYTES_BYTE_SOURCE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -104,5 +103,3 @@ class ByteSource {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_BYTES_BYTE_SOURCE_H_

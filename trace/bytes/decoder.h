@@ -1,6 +1,5 @@
 // Decompression of gzip and zstd streams. Part of byte_source.
-#ifndef MEMREPLAY_TRACE_BYTES_DECODER_H_
-#define MEMREPLAY_TRACE_BYTES_DECODER_H_
+#pragma once
 
 #include <cstddef>
 #include <memory>
@@ -25,5 +24,3 @@ std::unique_ptr<Decoder> NewGzipDecoder();
 std::unique_ptr<Decoder> NewZstdDecoder();
 
 }  // namespace memreplay::internal
-
-#endif  // MEMREPLAY_TRACE_BYTES_DECODER_H_

@@ -1,7 +1,6 @@
 // Reads one JSON text into a ValueHeap, element by element. A snapshot as JSON is ten times larger
 // than its pickle, so this does not build a tree of it either.
-#ifndef MEMREPLAY_TRACE_BYTES_JSON_READER_H_
-#define MEMREPLAY_TRACE_BYTES_JSON_READER_H_
+#pragma once
 
 #include <cstddef>
 
@@ -22,5 +21,3 @@ inline constexpr size_t kMaxSnapshotJsonString = size_t{256} << 20;  // bytes as
 absl::StatusOr<Value> ReadJson(ByteSource& source, ValueHeap& heap, DictReducer& reducer);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_BYTES_JSON_READER_H_

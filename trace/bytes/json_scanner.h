@@ -1,7 +1,6 @@
 // A strict scanner for JSON objects on single lines. It splits an object into its members without
 // building a tree. Nested values are validated and returned as text, to be scanned on demand.
-#ifndef MEMREPLAY_TRACE_BYTES_JSON_SCANNER_H_
-#define MEMREPLAY_TRACE_BYTES_JSON_SCANNER_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -69,5 +68,3 @@ bool IsJsonNumber(std::string_view text);
 std::string DescribeFound(std::string_view text, size_t offset);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_BYTES_JSON_SCANNER_H_

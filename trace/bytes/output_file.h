@@ -1,6 +1,5 @@
 // Output files that are either complete or absent.
-#ifndef MEMREPLAY_TRACE_BYTES_OUTPUT_FILE_H_
-#define MEMREPLAY_TRACE_BYTES_OUTPUT_FILE_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -96,5 +95,3 @@ class FileSink final : public ByteSink {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_BYTES_OUTPUT_FILE_H_

@@ -1,6 +1,5 @@
 // The opcodes of the pickle machine, protocols 0 to 5, and their names.
-#ifndef MEMREPLAY_TRACE_BYTES_PICKLE_OPCODES_H_
-#define MEMREPLAY_TRACE_BYTES_PICKLE_OPCODES_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -59,5 +58,3 @@ enum class PickleOp : uint8_t {
 std::string_view PickleOpName(uint8_t opcode);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_BYTES_PICKLE_OPCODES_H_

@@ -1,7 +1,6 @@
 // Reads a pickle as data: protocols 2 to 5, builtin containers and scalars only. It never executes
 // anything; an opcode that could name code is rejected with its name and byte offset.
-#ifndef MEMREPLAY_TRACE_BYTES_PICKLE_READER_H_
-#define MEMREPLAY_TRACE_BYTES_PICKLE_READER_H_
+#pragma once
 
 #include <cstdint>
 
@@ -33,5 +32,3 @@ absl::StatusOr<Pickle> ReadPickle(ByteSource& source, ValueHeap& heap, DictReduc
                                   size_t share = 0);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_BYTES_PICKLE_READER_H_

@@ -3,8 +3,7 @@
 // Whatever is written differently is left to the machine, which implements every rule; nothing here
 // is ever an error. Where there are two processors, a second thread reads rows that the machine has
 // not reached; they count when it gets there.
-#ifndef MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_
-#define MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -221,5 +220,3 @@ class PickleRows : private KnownRows {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_BYTES_PICKLE_ROWS_H_

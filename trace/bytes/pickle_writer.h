@@ -1,6 +1,5 @@
 // Writes the opcodes of pickle protocol 4 for builtin containers and scalars.
-#ifndef MEMREPLAY_TRACE_BYTES_PICKLE_WRITER_H_
-#define MEMREPLAY_TRACE_BYTES_PICKLE_WRITER_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -60,5 +59,3 @@ class PickleWriter {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_BYTES_PICKLE_WRITER_H_

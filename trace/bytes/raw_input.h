@@ -1,6 +1,5 @@
 // The undecoded bytes of a file, chunk by chunk. Part of byte_source.
-#ifndef MEMREPLAY_TRACE_BYTES_RAW_INPUT_H_
-#define MEMREPLAY_TRACE_BYTES_RAW_INPUT_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -45,5 +44,3 @@ class RawInput {
 };
 
 }  // namespace memreplay::internal
-
-#endif  // MEMREPLAY_TRACE_BYTES_RAW_INPUT_H_

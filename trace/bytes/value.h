@@ -1,8 +1,7 @@
 // The values of a pickle or a JSON text, in 8 bytes each, for both readers. Containers and strings
 // live in a ValueHeap and are shared by reference; a DictReducer may replace dicts by smaller
 // records of its own while they are read, so that no tree of a large file is ever built.
-#ifndef MEMREPLAY_TRACE_BYTES_VALUE_H_
-#define MEMREPLAY_TRACE_BYTES_VALUE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -330,5 +329,3 @@ absl::Status CheckMemory(uint64_t position, uint64_t memory);
 inline constexpr uint64_t kMemoryCheckStep = uint64_t{64} << 10;
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_BYTES_VALUE_H_

@@ -1,6 +1,5 @@
 // The names of the formats of trace files.
-#ifndef MEMREPLAY_TRACE_FORMATS_FORMAT_NAMES_H_
-#define MEMREPLAY_TRACE_FORMATS_FORMAT_NAMES_H_
+#pragma once
 
 #include <string_view>
 
@@ -33,5 +32,3 @@ constexpr std::string_view FormatTitle(std::string_view id) {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_FORMAT_NAMES_H_

@@ -1,7 +1,6 @@
 // Opens a trace file of any known format. The bytes, never the name, determine the format. To add a
 // format, write a reader with this signature and add a row to the table in open_trace.cc.
-#ifndef MEMREPLAY_TRACE_FORMATS_OPEN_TRACE_H_
-#define MEMREPLAY_TRACE_FORMATS_OPEN_TRACE_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -21,5 +20,3 @@ absl::StatusOr<Trace> OpenTrace(const std::string& path);
 absl::StatusOr<Trace> OpenTrace(ByteSource& source, const std::string& path);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_OPEN_TRACE_H_

@@ -1,7 +1,6 @@
 // Writes traces in any format that has a writer, for `convert`. To add a format, write a writer
 // with this signature and add a row to the table in write_trace.cc.
-#ifndef MEMREPLAY_TRACE_FORMATS_WRITE_TRACE_H_
-#define MEMREPLAY_TRACE_FORMATS_WRITE_TRACE_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -31,5 +30,3 @@ const TraceFormat* FindWritableFormat(std::string_view name);
 const TraceFormat* WritableFormatOfPath(std::string_view path);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_WRITE_TRACE_H_

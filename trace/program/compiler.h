@@ -1,8 +1,7 @@
 // The compiler of schedule programs, shared by its three parts: the head of a program and its
 // procedures (program_compiler.cc), names and values (compile_values.cc), and statements
 // (compile_statements.cc).
-#ifndef MEMREPLAY_TRACE_PROGRAM_COMPILER_H_
-#define MEMREPLAY_TRACE_PROGRAM_COMPILER_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -156,5 +155,3 @@ class Compiler {
 };
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_COMPILER_H_

@@ -1,7 +1,6 @@
 // Random numbers of schedule programs: splitmix64 of a counter, so that other software in any
 // language can draw the same numbers.
-#ifndef MEMREPLAY_TRACE_PROGRAM_COUNTER_RANDOM_H_
-#define MEMREPLAY_TRACE_PROGRAM_COUNTER_RANDOM_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -53,5 +52,3 @@ int64_t DrawFrom(const Draw& draw, CounterRandom& random);
 int64_t RoundAndLimit(const Draw& draw, int64_t value);
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_COUNTER_RANDOM_H_

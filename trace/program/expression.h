@@ -7,8 +7,7 @@
 // Numbers are 64-bit, decimal, with or without a unit (91MiB). A `/` must be exact; `%` is never
 // negative for a positive divisor. Results beyond 64 bits are an error. `if`, && and || evaluate
 // only the operands they need.
-#ifndef MEMREPLAY_TRACE_PROGRAM_EXPRESSION_H_
-#define MEMREPLAY_TRACE_PROGRAM_EXPRESSION_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -89,5 +88,3 @@ class Expression {
 };
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_EXPRESSION_H_

@@ -1,7 +1,6 @@
 // Procedures that every schedule program can call: loads that are known to be hard for allocators,
 // written in the language itself.
-#ifndef MEMREPLAY_TRACE_PROGRAM_PATTERNS_H_
-#define MEMREPLAY_TRACE_PROGRAM_PATTERNS_H_
+#pragma once
 
 #include <string_view>
 
@@ -84,5 +83,3 @@ inline constexpr std::string_view kPatterns = R"program(
 )program";
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_PATTERNS_H_

@@ -1,7 +1,6 @@
 // Summarises the requests of a schedule program by expanding it without keeping its events. Memory
 // is proportional to what is live.
-#ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_CHECK_H_
-#define MEMREPLAY_TRACE_PROGRAM_PROGRAM_CHECK_H_
+#pragma once
 
 #include "absl/status/statusor.h"
 #include "proto/schedule.pb.h"
@@ -13,5 +12,3 @@ namespace memreplay::program {
 absl::StatusOr<proto::ProgramCheck> CheckProgram(const ProgramCode& code);
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_PROGRAM_CHECK_H_

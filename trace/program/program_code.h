@@ -1,7 +1,6 @@
 // A compiled schedule program, which ProgramExpander runs. Statements are operations with jumps,
 // and names are numbers.
-#ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_CODE_H_
-#define MEMREPLAY_TRACE_PROGRAM_PROGRAM_CODE_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -153,5 +152,3 @@ struct ProgramCode {
 };
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_PROGRAM_CODE_H_

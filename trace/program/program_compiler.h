@@ -1,6 +1,5 @@
 // Validates a schedule program and compiles it.
-#ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_COMPILER_H_
-#define MEMREPLAY_TRACE_PROGRAM_PROGRAM_COMPILER_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -23,5 +22,3 @@ struct CompileOptions {
 absl::StatusOr<ProgramCode> CompileProgram(const ProgramText& text, const CompileOptions& options);
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_PROGRAM_COMPILER_H_

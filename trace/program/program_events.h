@@ -1,6 +1,5 @@
 // The events of a long program, expanded again for each reader.
-#ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_EVENTS_H_
-#define MEMREPLAY_TRACE_PROGRAM_PROGRAM_EVENTS_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -55,5 +54,3 @@ class ProgramEvents final : public EventSource {
 };
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_PROGRAM_EVENTS_H_

@@ -1,7 +1,6 @@
 // Runs a compiled schedule program and returns its events one by one. Memory is proportional to
 // what is live, never to the number of events.
-#ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_EXPANDER_H_
-#define MEMREPLAY_TRACE_PROGRAM_PROGRAM_EXPANDER_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -144,5 +143,3 @@ class ProgramExpander {
 };
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_PROGRAM_EXPANDER_H_

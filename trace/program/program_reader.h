@@ -1,6 +1,5 @@
 // Reads a schedule program, as text proto or JSON, and expands it into a Trace.
-#ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_READER_H_
-#define MEMREPLAY_TRACE_PROGRAM_PROGRAM_READER_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -36,5 +35,3 @@ absl::StatusOr<Trace> OpenProgram(const std::string& path, const CompileOptions&
 
 }  // namespace program
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_PROGRAM_READER_H_

@@ -1,6 +1,5 @@
 // The two formats of a schedule program: text proto and protobuf's JSON.
-#ifndef MEMREPLAY_TRACE_PROGRAM_PROGRAM_TEXT_H_
-#define MEMREPLAY_TRACE_PROGRAM_PROGRAM_TEXT_H_
+#pragma once
 
 #include <google/protobuf/text_format.h>
 
@@ -31,5 +30,3 @@ absl::StatusOr<ProgramText> ParseProgramText(std::string_view text);
 absl::StatusOr<ProgramText> ParseProgramJson(std::string_view text);
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_PROGRAM_TEXT_H_

@@ -1,6 +1,5 @@
 // The live allocations of a random load, in the order of their frees.
-#ifndef MEMREPLAY_TRACE_PROGRAM_RANDOM_LOAD_H_
-#define MEMREPLAY_TRACE_PROGRAM_RANDOM_LOAD_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -62,5 +61,3 @@ class RandomLoad {
 };
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_RANDOM_LOAD_H_

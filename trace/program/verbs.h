@@ -1,6 +1,5 @@
 // Which fields of a Statement may be combined.
-#ifndef MEMREPLAY_TRACE_PROGRAM_VERBS_H_
-#define MEMREPLAY_TRACE_PROGRAM_VERBS_H_
+#pragma once
 
 #include <array>
 
@@ -61,5 +60,3 @@ inline constexpr auto kVerbs = [] {
 }();
 
 }  // namespace memreplay::program
-
-#endif  // MEMREPLAY_TRACE_PROGRAM_VERBS_H_

@@ -1,7 +1,6 @@
 // The events and requests of a schedule. The trace holds them; a schedule only adds what it
 // inferred, so that nothing is stored twice.
-#ifndef MEMREPLAY_TRACE_SCHEDULE_EVENT_VIEW_H_
-#define MEMREPLAY_TRACE_SCHEDULE_EVENT_VIEW_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -112,5 +111,3 @@ class RequestView {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_SCHEDULE_EVENT_VIEW_H_

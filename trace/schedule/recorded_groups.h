@@ -1,7 +1,6 @@
 // Groups recorded events by the request they belong to. PyTorch records an alloc after its effects
 // (segments released and obtained), a free before its effects, and empty_cache not at all.
-#ifndef MEMREPLAY_TRACE_SCHEDULE_RECORDED_GROUPS_H_
-#define MEMREPLAY_TRACE_SCHEDULE_RECORDED_GROUPS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -81,5 +80,3 @@ void GroupRecorded(const EventView& events, absl::Span<const EventRole> roles,
                    const GroupingFacts& facts, absl::FunctionRef<void(const RecordedGroup&)> take);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_SCHEDULE_RECORDED_GROUPS_H_

@@ -1,6 +1,5 @@
 // Infers the pool of each event of a recording whose format does not contain it.
-#ifndef MEMREPLAY_TRACE_SCHEDULE_RECORDED_POOLS_H_
-#define MEMREPLAY_TRACE_SCHEDULE_RECORDED_POOLS_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -22,5 +21,3 @@ std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
                                       absl::Span<const PoolId> pools, EventView events);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_SCHEDULE_RECORDED_POOLS_H_

@@ -1,7 +1,6 @@
 // A validated sequence of requests for one device, with what the file recorded about them. Any
 // number of threads can replay it at once.
-#ifndef MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_H_
-#define MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -158,5 +157,3 @@ class Schedule {
 uint64_t EventOfRequest(const Schedule& schedule, size_t request);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_H_

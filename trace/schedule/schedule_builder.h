@@ -1,6 +1,5 @@
 // Builds a Schedule; used by Schedule::Build and BuildRecorded only.
-#ifndef MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_BUILDER_H_
-#define MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_BUILDER_H_
+#pragma once
 
 #include <cstdint>
 #include <functional>
@@ -121,5 +120,3 @@ class ScheduleBuilder {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_SCHEDULE_SCHEDULE_BUILDER_H_

@@ -1,7 +1,6 @@
 // The settings that a script gave the allocator while it was recorded, as Python noted them
 // (NoteKind::kSettings, kFraction). Without such notes a file does not report changes.
-#ifndef MEMREPLAY_TRACE_SCHEDULE_SETTINGS_CHANGES_H_
-#define MEMREPLAY_TRACE_SCHEDULE_SETTINGS_CHANGES_H_
+#pragma once
 
 #include <cstdint>
 #include <vector>
@@ -32,5 +31,3 @@ std::vector<SettingsChange> SettingsChanges(const DeviceTrace& device,
                                             absl::Span<const uint32_t> start);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_SCHEDULE_SETTINGS_CHANGES_H_

@@ -1,6 +1,5 @@
 // Sums of numbers that a file may have made up.
-#ifndef MEMREPLAY_TRACE_VALUE_BOUNDED_H_
-#define MEMREPLAY_TRACE_VALUE_BOUNDED_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -22,5 +21,3 @@ inline bool IsLessThanOneIn(int64_t parts, int64_t part, int64_t all) {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_BOUNDED_H_

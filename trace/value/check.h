@@ -1,7 +1,6 @@
 // MEMREPLAY_CHECK(condition, message) stops the process if an invariant is broken and prints where
 // and why. It is for mistakes of memreplay, never for bad input.
-#ifndef MEMREPLAY_TRACE_VALUE_CHECK_H_
-#define MEMREPLAY_TRACE_VALUE_CHECK_H_
+#pragma once
 
 #include <cstdio>
 #include <cstdlib>
@@ -25,5 +24,3 @@ namespace memreplay::internal {
       ::memreplay::internal::CheckFailed(__FILE__, __LINE__, #condition, (message)); \
     }                                                                                \
   } while (false)
-
-#endif  // MEMREPLAY_TRACE_VALUE_CHECK_H_

@@ -1,7 +1,6 @@
 // Defects of a readable trace, which never stop its import: each kind is a row of a table, counted,
 // kept with the places where it was first seen, and shown in every report.
-#ifndef MEMREPLAY_TRACE_VALUE_DIAGNOSTICS_H_
-#define MEMREPLAY_TRACE_VALUE_DIAGNOSTICS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -84,5 +83,3 @@ class Diagnostics {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_DIAGNOSTICS_H_

@@ -1,7 +1,6 @@
 // A request to the allocator, or something that the allocator did. Recorded traces, schedules and
 // simulator output are all sequences of this one type.
-#ifndef MEMREPLAY_TRACE_VALUE_EVENT_H_
-#define MEMREPLAY_TRACE_VALUE_EVENT_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -152,5 +151,3 @@ struct Event {
 static_assert(sizeof(Event) == 40 && std::is_trivially_copyable_v<Event>);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_EVENT_H_

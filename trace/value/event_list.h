@@ -1,7 +1,6 @@
 // The events of a device. Those of a file are kept; those of a long schedule are expanded again for
 // each reader, so that their number costs no memory.
-#ifndef MEMREPLAY_TRACE_VALUE_EVENT_LIST_H_
-#define MEMREPLAY_TRACE_VALUE_EVENT_LIST_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -131,5 +130,3 @@ class EventList {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_EVENT_LIST_H_

@@ -1,6 +1,5 @@
 // A task on a thread of its own.
-#ifndef MEMREPLAY_TRACE_VALUE_LAUNCH_H_
-#define MEMREPLAY_TRACE_VALUE_LAUNCH_H_
+#pragma once
 
 #include <cstddef>
 #include <future>
@@ -17,5 +16,3 @@ auto LaunchOn(size_t threads, const Work& work) {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_LAUNCH_H_

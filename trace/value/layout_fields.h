@@ -1,6 +1,5 @@
 // The facts of LayoutFacts by name, for the formats that store them.
-#ifndef MEMREPLAY_TRACE_VALUE_LAYOUT_FIELDS_H_
-#define MEMREPLAY_TRACE_VALUE_LAYOUT_FIELDS_H_
+#pragma once
 
 #include <string_view>
 
@@ -29,5 +28,3 @@ inline constexpr LayoutField kLayoutFields[] = {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_LAYOUT_FIELDS_H_

@@ -1,6 +1,5 @@
 // The median of a list of numbers.
-#ifndef MEMREPLAY_TRACE_VALUE_MEDIAN_H_
-#define MEMREPLAY_TRACE_VALUE_MEDIAN_H_
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
@@ -18,5 +17,3 @@ inline int64_t Median(std::vector<int64_t> values) {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_MEDIAN_H_

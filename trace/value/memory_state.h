@@ -1,7 +1,6 @@
 // The state of device memory as a snapshot lists it: segments, each with its blocks in address
 // order. It describes the state in a file and after a run.
-#ifndef MEMREPLAY_TRACE_VALUE_MEMORY_STATE_H_
-#define MEMREPLAY_TRACE_VALUE_MEMORY_STATE_H_
+#pragma once
 
 #include <optional>
 #include <string_view>
@@ -72,5 +71,3 @@ constexpr bool IsPossible(const SegmentInfo& segment, const SegmentInfo* before)
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_MEMORY_STATE_H_

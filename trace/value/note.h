@@ -1,7 +1,6 @@
 // What Python knew about a script's memory during a recording; `memreplay record` and
 // memreplay.recording() write these notes (python/memreplay/_notes.py).
-#ifndef MEMREPLAY_TRACE_VALUE_NOTE_H_
-#define MEMREPLAY_TRACE_VALUE_NOTE_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -72,5 +71,3 @@ struct MemoryNote {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_NOTE_H_

@@ -1,5 +1,4 @@
-#ifndef MEMREPLAY_TRACE_VALUE_STATUS_MACROS_H_
-#define MEMREPLAY_TRACE_VALUE_STATUS_MACROS_H_
+#pragma once
 
 #include <utility>
 
@@ -25,5 +24,3 @@
   lhs = *std::move(status_or)
 #define MEMREPLAY_JOIN(a, b) MEMREPLAY_JOIN_EXPANDED(a, b)
 #define MEMREPLAY_JOIN_EXPANDED(a, b) a##b
-
-#endif  // MEMREPLAY_TRACE_VALUE_STATUS_MACROS_H_

@@ -1,8 +1,7 @@
 // Abseil's string functions for std::string_view: Debian builds Abseil with an
 // absl::string_view of its own, which does not convert from the standard one; and errors that name
 // their place.
-#ifndef MEMREPLAY_TRACE_VALUE_STRINGS_H_
-#define MEMREPLAY_TRACE_VALUE_STRINGS_H_
+#pragma once
 
 #include <string>
 #include <string_view>
@@ -45,5 +44,3 @@ inline absl::Status Within(std::string_view place, const absl::Status& status) {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_STRINGS_H_

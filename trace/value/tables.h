@@ -1,7 +1,6 @@
 // Interned strings, frames and stacks: each distinct one is stored once and has a small index.
 // Index 0 is the empty string or the empty stack.
-#ifndef MEMREPLAY_TRACE_VALUE_TABLES_H_
-#define MEMREPLAY_TRACE_VALUE_TABLES_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -76,5 +75,3 @@ class StackTable {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_TABLES_H_

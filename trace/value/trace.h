@@ -1,7 +1,6 @@
 // The content of one file, read but not yet validated: the common output of every reader. Schedule
 // (schedule.h) turns one device of it into something that can be replayed.
-#ifndef MEMREPLAY_TRACE_VALUE_TRACE_H_
-#define MEMREPLAY_TRACE_VALUE_TRACE_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -117,5 +116,3 @@ inline EventKind EndOfLife(const Trace& trace, const DeviceTrace& device) {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_TRACE_H_

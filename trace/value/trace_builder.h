@@ -1,7 +1,6 @@
 // Builds a Trace from records in file order, for the readers of memreplay's own formats. It does
 // not suit files in which order has another meaning.
-#ifndef MEMREPLAY_TRACE_VALUE_TRACE_BUILDER_H_
-#define MEMREPLAY_TRACE_VALUE_TRACE_BUILDER_H_
+#pragma once
 
 #include <map>
 #include <optional>
@@ -82,5 +81,3 @@ class TraceBuilder {
 absl::Status CheckTrace(const Trace& trace);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_TRACE_BUILDER_H_

@@ -1,7 +1,6 @@
 // Quantities as types, so that a size is never added to the size_t of something else and an address
 // is never used as a length. Plain integers appear only where bytes enter or leave memreplay.
-#ifndef MEMREPLAY_TRACE_VALUE_UNITS_H_
-#define MEMREPLAY_TRACE_VALUE_UNITS_H_
+#pragma once
 
 #include <compare>
 #include <cstdint>
@@ -103,5 +102,3 @@ using AllocationId = uint32_t;
 inline constexpr AllocationId kNoAllocation = 0xffffffff;
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_UNITS_H_

@@ -1,6 +1,5 @@
 // Validation of UTF-8.
-#ifndef MEMREPLAY_TRACE_VALUE_UTF8_H_
-#define MEMREPLAY_TRACE_VALUE_UTF8_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -31,5 +30,3 @@ std::string ReplaceBadUtf8(std::string_view text, std::string_view replacement,
                            bool surrogates_too = false);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_VALUE_UTF8_H_

@@ -1,6 +1,5 @@
 // Memory of the card, as cudaMalloc allocates it.
-#ifndef MEMREPLAY_RECORD_CARD_API_ALLOCATE_H_
-#define MEMREPLAY_RECORD_CARD_API_ALLOCATE_H_
+#pragma once
 
 #include <cstddef>
 
@@ -11,5 +10,3 @@ namespace memreplay::card {
 int Allocate(const char* what, const void* caller, void** out, size_t bytes);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_API_ALLOCATE_H_

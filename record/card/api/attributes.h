@@ -1,6 +1,5 @@
 // A card's attributes and properties as CUDA reports them.
-#ifndef MEMREPLAY_RECORD_CARD_API_ATTRIBUTES_H_
-#define MEMREPLAY_RECORD_CARD_API_ATTRIBUTES_H_
+#pragma once
 
 #include "record/card/model/settings.h"
 
@@ -18,5 +17,3 @@ void FillProperties(const Settings& settings, int cuda, int card, void* properti
 void FillUuid(int card, void* uuid);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_API_ATTRIBUTES_H_

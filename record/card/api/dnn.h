@@ -1,6 +1,5 @@
 // What cuDNN's entry points share.
-#ifndef MEMREPLAY_RECORD_CARD_API_DNN_H_
-#define MEMREPLAY_RECORD_CARD_API_DNN_H_
+#pragma once
 
 #include <cstddef>
 
@@ -11,5 +10,3 @@ namespace memreplay::card {
 size_t AssumedCudnnWorkspace();
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_API_DNN_H_

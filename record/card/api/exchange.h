@@ -1,7 +1,6 @@
 // What ranks that are real processes of one machine exchange: the bytes of small collectives and
 // messages, as files in a shared folder. This also makes a barrier wait.
-#ifndef MEMREPLAY_RECORD_CARD_API_EXCHANGE_H_
-#define MEMREPLAY_RECORD_CARD_API_EXCHANGE_H_
+#pragma once
 
 #include <sys/types.h>
 
@@ -52,5 +51,3 @@ class Exchange {
 };
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_API_EXCHANGE_H_

@@ -1,6 +1,5 @@
 // The images of kernels that nvcc puts into a library.
-#ifndef MEMREPLAY_RECORD_CARD_API_FAT_BINARY_H_
-#define MEMREPLAY_RECORD_CARD_API_FAT_BINARY_H_
+#pragma once
 
 namespace memreplay::card {
 
@@ -11,5 +10,3 @@ namespace memreplay::card {
 int ArchitectureFor(const void* wrapper, int capability);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_API_FAT_BINARY_H_

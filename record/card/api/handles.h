@@ -1,6 +1,5 @@
 // Objects of the mathematics libraries that only carry settings.
-#ifndef MEMREPLAY_RECORD_CARD_API_HANDLES_H_
-#define MEMREPLAY_RECORD_CARD_API_HANDLES_H_
+#pragma once
 
 #include <cstdlib>
 
@@ -34,5 +33,3 @@ inline int NewObject(void** out) {
   }
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_API_HANDLES_H_

@@ -1,6 +1,5 @@
 // A communicator of NCCL, and what its collectives deliver.
-#ifndef MEMREPLAY_RECORD_CARD_API_NCCL_H_
-#define MEMREPLAY_RECORD_CARD_API_NCCL_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -53,5 +52,3 @@ void BeginGroup();
 void EndGroup();
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_API_NCCL_H_

@@ -1,6 +1,5 @@
 // Computes how many blocks of a kernel a multiprocessor holds at once.
-#ifndef MEMREPLAY_RECORD_CARD_API_OCCUPANCY_H_
-#define MEMREPLAY_RECORD_CARD_API_OCCUPANCY_H_
+#pragma once
 
 #include <cstddef>
 
@@ -15,5 +14,3 @@ inline constexpr int kAssumedRegisters = 32;
 int BlocksPerMultiprocessor(const Card& card, int threads, size_t shared);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_API_OCCUPANCY_H_

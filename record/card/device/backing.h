@@ -1,7 +1,6 @@
 // The bytes behind the cards' addresses: one reservation of address space. No part of it takes
 // memory until it is opened and written.
-#ifndef MEMREPLAY_RECORD_CARD_DEVICE_BACKING_H_
-#define MEMREPLAY_RECORD_CARD_DEVICE_BACKING_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -51,5 +50,3 @@ class Backing {
 };
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_DEVICE_BACKING_H_

@@ -1,6 +1,5 @@
 // Moves bytes: small copies are real, and which of their bytes are known moves with them.
-#ifndef MEMREPLAY_RECORD_CARD_DEVICE_COPIES_H_
-#define MEMREPLAY_RECORD_CARD_DEVICE_COPIES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -27,5 +26,3 @@ void FillWithZeros(uint64_t address, size_t size);
 bool ReadBytes(uint64_t address, void* bytes, size_t size);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_DEVICE_COPIES_H_

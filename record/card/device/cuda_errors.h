@@ -1,6 +1,5 @@
 // Error codes that the simulated GPU returns. The CUDA runtime and driver use the same ones.
-#ifndef MEMREPLAY_RECORD_CARD_DEVICE_CUDA_ERRORS_H_
-#define MEMREPLAY_RECORD_CARD_DEVICE_CUDA_ERRORS_H_
+#pragma once
 
 namespace memreplay::card {
 
@@ -27,5 +26,3 @@ int Failed(int error);
 int& LastError();
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_DEVICE_CUDA_ERRORS_H_

@@ -1,6 +1,5 @@
 // The state of this process' simulated GPUs, on which all entry points of NVIDIA's libraries act.
-#ifndef MEMREPLAY_RECORD_CARD_DEVICE_DEVICE_H_
-#define MEMREPLAY_RECORD_CARD_DEVICE_DEVICE_H_
+#pragma once
 
 #include <array>
 #include <atomic>
@@ -159,5 +158,3 @@ inline StreamKey StreamKeyOf(const void* stream) {
 }
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_DEVICE_DEVICE_H_

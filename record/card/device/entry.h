@@ -1,6 +1,5 @@
 // The table of modelled entry points of NVIDIA's libraries, and the notes on those that are not.
-#ifndef MEMREPLAY_RECORD_CARD_DEVICE_ENTRY_H_
-#define MEMREPLAY_RECORD_CARD_DEVICE_ENTRY_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -155,5 +154,3 @@ void ForEachEntry(F f) {
 }
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_DEVICE_ENTRY_H_

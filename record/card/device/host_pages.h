@@ -1,6 +1,5 @@
 // Zeroes memory of the host without writing it.
-#ifndef MEMREPLAY_RECORD_CARD_DEVICE_HOST_PAGES_H_
-#define MEMREPLAY_RECORD_CARD_DEVICE_HOST_PAGES_H_
+#pragma once
 
 #include <cstddef>
 
@@ -12,5 +11,3 @@ namespace memreplay::card {
 void ZeroHostMemory(void* to, size_t size);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_DEVICE_HOST_PAGES_H_

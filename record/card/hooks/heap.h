@@ -1,7 +1,6 @@
 // Decides where the host's memory lies. PyTorch clears autocast's cache in an order hashed from
 // addresses of the host, so these decide in which order a script frees memory of the card.
-#ifndef MEMREPLAY_RECORD_CARD_HOOKS_HEAP_H_
-#define MEMREPLAY_RECORD_CARD_HOOKS_HEAP_H_
+#pragma once
 
 namespace memreplay::card {
 
@@ -11,5 +10,3 @@ namespace memreplay::card {
 void BeginHeapAnew();
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_HOOKS_HEAP_H_

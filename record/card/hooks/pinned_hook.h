@@ -1,6 +1,5 @@
 // Sees each request of PyTorch's allocator of pinned memory, and each free.
-#ifndef MEMREPLAY_RECORD_CARD_HOOKS_PINNED_HOOK_H_
-#define MEMREPLAY_RECORD_CARD_HOOKS_PINNED_HOOK_H_
+#pragma once
 
 #include "record/card/model/pinned.h"
 
@@ -18,5 +17,3 @@ bool InPinnedAllocator();
 uint64_t PinnedFree();
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_HOOKS_PINNED_HOOK_H_

@@ -1,7 +1,6 @@
 // Decides where PyTorch's tensors lie on the host. Autocast's cache is a table hashed by the
 // addresses of their objects, so these decide in which order its casts of weights are freed.
-#ifndef MEMREPLAY_RECORD_CARD_HOOKS_TENSOR_OBJECTS_H_
-#define MEMREPLAY_RECORD_CARD_HOOKS_TENSOR_OBJECTS_H_
+#pragma once
 
 #include <cstddef>
 
@@ -19,5 +18,3 @@ void* TakeTensorObject(size_t size);
 bool GiveTensorObjectBack(void* memory);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_HOOKS_TENSOR_OBJECTS_H_

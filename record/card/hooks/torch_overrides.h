@@ -2,8 +2,7 @@
 // (torch.overrides.has_torch_function and similar). The result is changed inside PyTorch's own
 // built-in functions, so that Python sees the same objects as without the mode: a compiler
 // recognizes these functions by identity.
-#ifndef MEMREPLAY_RECORD_CARD_HOOKS_TORCH_OVERRIDES_H_
-#define MEMREPLAY_RECORD_CARD_HOOKS_TORCH_OVERRIDES_H_
+#pragma once
 
 #include <cstdint>
 
@@ -39,5 +38,3 @@ struct TorchOverrides {
 bool HideMode(const TorchOverrides& overrides);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_HOOKS_TORCH_OVERRIDES_H_

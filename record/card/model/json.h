@@ -1,6 +1,5 @@
 // Writes JSON.
-#ifndef MEMREPLAY_RECORD_CARD_MODEL_JSON_H_
-#define MEMREPLAY_RECORD_CARD_MODEL_JSON_H_
+#pragma once
 
 #include <cstdint>
 #include <cstdio>
@@ -70,5 +69,3 @@ class Json {
 };
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_MODEL_JSON_H_

@@ -1,7 +1,6 @@
 // Records which bytes of the card hold a value that a known operation wrote. All others are
 // unknown: a kernel may have written anything there.
-#ifndef MEMREPLAY_RECORD_CARD_MODEL_KNOWN_BYTES_H_
-#define MEMREPLAY_RECORD_CARD_MODEL_KNOWN_BYTES_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -36,5 +35,3 @@ class KnownBytes {
 };
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_MODEL_KNOWN_BYTES_H_

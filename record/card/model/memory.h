@@ -17,8 +17,7 @@
 //   * SetEndless(true): memory never runs out; total is what the card reports.
 //   * FailNext(n): the next n calls of Allocate or CreatePage fail, whatever room there is. Only
 //     calls that reach the driver count; a call that fails because memory runs out counts too.
-#ifndef MEMREPLAY_RECORD_CARD_MODEL_MEMORY_H_
-#define MEMREPLAY_RECORD_CARD_MODEL_MEMORY_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -84,5 +83,3 @@ inline constexpr Memory::Regions kSimulatedRegions = {0x7f0000000000, 0x7fff0000
                                                       0x100000000000, 0x7e0000000000};
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_MODEL_MEMORY_H_

@@ -1,6 +1,5 @@
 // A pool of the driver's stream-ordered allocator (cudaMallocAsync).
-#ifndef MEMREPLAY_RECORD_CARD_MODEL_MEMORY_POOL_H_
-#define MEMREPLAY_RECORD_CARD_MODEL_MEMORY_POOL_H_
+#pragma once
 
 #include <cstdint>
 #include <unordered_map>
@@ -40,5 +39,3 @@ class MemoryPool {
 };
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_MODEL_MEMORY_POOL_H_

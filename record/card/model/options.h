@@ -1,7 +1,6 @@
 // The options of the simulated GPU, one row each. The card's settings, the flags of `record`, the
 // key of the cache of `fit script` and README.md follow these rows.
-#ifndef MEMREPLAY_RECORD_CARD_MODEL_OPTIONS_H_
-#define MEMREPLAY_RECORD_CARD_MODEL_OPTIONS_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -120,5 +119,3 @@ inline constexpr const CardOption* kCardOptions[] = {&kCapacity,       &kReserve
                                                      &kCompletion,     &kAddresses,  &kCopyLimit};
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_MODEL_OPTIONS_H_

@@ -1,7 +1,6 @@
 // Counts what a process has on its cards past PyTorch's allocator, by the library that requested
 // it.
-#ifndef MEMREPLAY_RECORD_CARD_MODEL_OUTSIDE_H_
-#define MEMREPLAY_RECORD_CARD_MODEL_OUTSIDE_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -102,5 +101,3 @@ class Outside {
 };
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_MODEL_OUTSIDE_H_

@@ -1,7 +1,6 @@
 // Pinned memory of the host: what CUDA pins, which lines of the script hold it, and what PyTorch's
 // allocator of pinned memory would pin under other settings.
-#ifndef MEMREPLAY_RECORD_CARD_MODEL_PINNED_H_
-#define MEMREPLAY_RECORD_CARD_MODEL_PINNED_H_
+#pragma once
 
 #include <array>
 #include <cstddef>
@@ -108,5 +107,3 @@ class Pinned {
 };
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_MODEL_PINNED_H_

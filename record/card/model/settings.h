@@ -1,6 +1,5 @@
 // What the environment says about the card (options.h has the variables).
-#ifndef MEMREPLAY_RECORD_CARD_MODEL_SETTINGS_H_
-#define MEMREPLAY_RECORD_CARD_MODEL_SETTINGS_H_
+#pragma once
 
 #include <cstdint>
 #include <optional>
@@ -37,5 +36,3 @@ struct Settings {
 Settings SettingsFromEnvironment();
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_MODEL_SETTINGS_H_

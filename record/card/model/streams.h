@@ -4,8 +4,7 @@
 // kLagging, at the latest kLaunchQueue launches later: a driver blocks the host when that many are
 // queued. A loop that only polls (NCCL's watchdog, `while not event.query()`) ends too, because
 // kMaxPolls polls without a launch in between count as a wait. With kAtOnce work is done at once.
-#ifndef MEMREPLAY_RECORD_CARD_MODEL_STREAMS_H_
-#define MEMREPLAY_RECORD_CARD_MODEL_STREAMS_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -106,5 +105,3 @@ class Streams {
 };
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_MODEL_STREAMS_H_

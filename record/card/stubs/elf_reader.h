@@ -1,6 +1,5 @@
 // Reads the libraries that a shared object needs and its undefined symbols.
-#ifndef MEMREPLAY_RECORD_CARD_STUBS_ELF_READER_H_
-#define MEMREPLAY_RECORD_CARD_STUBS_ELF_READER_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -31,5 +30,3 @@ bool ReadSharedObject(const char* name, const unsigned char* bytes, size_t size,
                       SharedObject* object, std::string* error);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_STUBS_ELF_READER_H_

@@ -1,6 +1,5 @@
 // Reads files as a whole, and writes them so that others see them whole or not at all.
-#ifndef MEMREPLAY_RECORD_CARD_STUBS_FILES_H_
-#define MEMREPLAY_RECORD_CARD_STUBS_FILES_H_
+#pragma once
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -82,5 +81,3 @@ inline bool WriteFile(const std::string& path, const std::string& bytes) {
 }
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_STUBS_FILES_H_

@@ -1,6 +1,5 @@
 // NVIDIA's libraries that torch links, by family: "cudart" is libcudart.so.11.0, .12 and .13.
-#ifndef MEMREPLAY_RECORD_CARD_STUBS_LIBRARY_FAMILY_H_
-#define MEMREPLAY_RECORD_CARD_STUBS_LIBRARY_FAMILY_H_
+#pragma once
 
 #include <string>
 
@@ -29,5 +28,3 @@ const LibraryFamily* FamilyOfFunction(const std::string& name);
 bool IsInformative(const LibraryFamily& family, const std::string& name);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_STUBS_LIBRARY_FAMILY_H_

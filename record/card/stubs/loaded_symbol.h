@@ -1,6 +1,5 @@
 // Looks up symbols without libdl: older systems have dlsym in a library of its own.
-#ifndef MEMREPLAY_RECORD_CARD_STUBS_LOADED_SYMBOL_H_
-#define MEMREPLAY_RECORD_CARD_STUBS_LOADED_SYMBOL_H_
+#pragma once
 
 namespace memreplay::card {
 
@@ -18,5 +17,3 @@ const char* LoadedPath(const void* address);
 const char* LoadedName(const void* address);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_STUBS_LOADED_SYMBOL_H_

@@ -1,7 +1,6 @@
 // The largest page of the architecture's Linux systems. What is a multiple of it is one of any
 // system's pages.
-#ifndef MEMREPLAY_RECORD_CARD_STUBS_PAGE_H_
-#define MEMREPLAY_RECORD_CARD_STUBS_PAGE_H_
+#pragma once
 
 #include <cstdint>
 
@@ -14,5 +13,3 @@ inline constexpr uint64_t kPage = 4096;
 #endif
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_STUBS_PAGE_H_

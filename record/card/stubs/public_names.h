@@ -1,6 +1,5 @@
 // The functions that NVIDIA's public headers declare.
-#ifndef MEMREPLAY_RECORD_CARD_STUBS_PUBLIC_NAMES_H_
-#define MEMREPLAY_RECORD_CARD_STUBS_PUBLIC_NAMES_H_
+#pragma once
 
 #include <string_view>
 
@@ -12,5 +11,3 @@ namespace memreplay {
 extern const std::string_view kPublicNames;
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_RECORD_CARD_STUBS_PUBLIC_NAMES_H_

@@ -1,8 +1,7 @@
 // The data that a stub library and the core share. A stub library carries the name of one of
 // NVIDIA's libraries and exports what the user's torch needs from it. Each export jumps through its
 // entry, and the core fills the entries when the library is loaded.
-#ifndef MEMREPLAY_RECORD_CARD_STUBS_STUB_H_
-#define MEMREPLAY_RECORD_CARD_STUBS_STUB_H_
+#pragma once
 
 #include <cstdint>
 
@@ -39,5 +38,3 @@ inline constexpr uint64_t kThunkSize = 16;
 inline constexpr char kAttachSymbol[] = "memreplay_card_attach";
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_STUBS_STUB_H_

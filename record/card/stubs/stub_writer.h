@@ -1,7 +1,6 @@
 // Writes a stub library (stub.h) as an ELF shared object for x86-64 Linux, without a compiler or
 // linker. It has two page-aligned pieces: tables and code, and data.
-#ifndef MEMREPLAY_RECORD_CARD_STUBS_STUB_WRITER_H_
-#define MEMREPLAY_RECORD_CARD_STUBS_STUB_WRITER_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -28,5 +27,3 @@ struct StubLibrary {
 std::string WriteStub(const StubLibrary& library);
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_RECORD_CARD_STUBS_STUB_WRITER_H_

@@ -1,7 +1,6 @@
 // What a test can set and query on the fake driver. The driver exports these functions in plain C,
 // and fake_driver.h finds them by name.
-#ifndef MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_CONTROL_H_
-#define MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_CONTROL_H_
+#pragma once
 
 #include <cstdint>
 
@@ -42,5 +41,3 @@ struct FakeDriverHeld {
 void fake_driver_held(FakeDriverHeld* held);
 
 }  // extern "C"
-
-#endif  // MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_CONTROL_H_

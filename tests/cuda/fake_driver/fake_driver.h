@@ -1,6 +1,5 @@
 // Opens the fake driver for a test, fresh, and controls it.
-#ifndef MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_FAKE_DRIVER_H_
-#define MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_FAKE_DRIVER_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -50,5 +49,3 @@ class FakeDriver {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_FAKE_DRIVER_H_

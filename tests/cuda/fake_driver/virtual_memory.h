@@ -1,8 +1,7 @@
 // What lies at the addresses of the fake driver's GPU: which pages are mapped where, and what the
 // kernels wrote there. record/card/model/memory.h decides how many bytes there are and which
 // addresses are handed out.
-#ifndef MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_VIRTUAL_MEMORY_H_
-#define MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_VIRTUAL_MEMORY_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -65,5 +64,3 @@ class VirtualMemory {
 };
 
 }  // namespace memreplay::fake
-
-#endif  // MEMREPLAY_TESTS_CUDA_FAKE_DRIVER_VIRTUAL_MEMORY_H_

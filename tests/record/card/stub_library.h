@@ -1,6 +1,5 @@
 // Writes and loads a stub library in a test.
-#ifndef MEMREPLAY_TESTS_RECORD_CARD_STUB_LIBRARY_H_
-#define MEMREPLAY_TESTS_RECORD_CARD_STUB_LIBRARY_H_
+#pragma once
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -36,5 +35,3 @@ inline void* LoadStub(const StubLibrary& library) {
 }
 
 }  // namespace memreplay::card
-
-#endif  // MEMREPLAY_TESTS_RECORD_CARD_STUB_LIBRARY_H_

@@ -1,6 +1,5 @@
 // A recording of a step of training, written event by event: a model that calls one block twice.
-#ifndef MEMREPLAY_TESTS_SIM_REMEDY_TRAINING_H_
-#define MEMREPLAY_TESTS_SIM_REMEDY_TRAINING_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -119,5 +118,3 @@ inline Training TwoBlocks() {
 }
 
 }  // namespace memreplay::testing
-
-#endif  // MEMREPLAY_TESTS_SIM_REMEDY_TRAINING_H_

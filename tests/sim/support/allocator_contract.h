@@ -4,8 +4,7 @@
 //     static std::unique_ptr<Allocator> Make(Device& device);
 //   };
 //   INSTANTIATE_TYPED_TEST_SUITE_P(Mine, AllocatorContractTest, MyAllocatorTraits);
-#ifndef MEMREPLAY_TESTS_SIM_SUPPORT_ALLOCATOR_CONTRACT_H_
-#define MEMREPLAY_TESTS_SIM_SUPPORT_ALLOCATOR_CONTRACT_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -234,5 +233,3 @@ REGISTER_TYPED_TEST_SUITE_P(AllocatorContractTest, AllocAndFreeTellWhereAndHowMu
                             UnrecordedRequestsArePassedOn, SameRequestsSameEvents);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_SIM_SUPPORT_ALLOCATOR_CONTRACT_H_

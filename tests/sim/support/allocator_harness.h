@@ -1,7 +1,6 @@
 // Drives a CachingAllocator step by step and keeps what it emitted as short lines ("segment_alloc
 // A+0 2M"), one an event.
-#ifndef MEMREPLAY_TESTS_SIM_SUPPORT_ALLOCATOR_HARNESS_H_
-#define MEMREPLAY_TESTS_SIM_SUPPORT_ALLOCATOR_HARNESS_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -60,5 +59,3 @@ class AllocatorHarness : public Observer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_SIM_SUPPORT_ALLOCATOR_HARNESS_H_

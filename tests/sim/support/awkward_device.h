@@ -1,7 +1,6 @@
 // A device that differs from SimulatedDevice in ways that real ones might: it
 // places memory from the top down, refuses, overlaps, counts overhead, is slow.
-#ifndef MEMREPLAY_TESTS_SIM_SUPPORT_AWKWARD_DEVICE_H_
-#define MEMREPLAY_TESTS_SIM_SUPPORT_AWKWARD_DEVICE_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -96,5 +95,3 @@ class AwkwardDevice final : public ForwardingDevice {
 };
 
 }  // namespace memreplay::testing
-
-#endif  // MEMREPLAY_TESTS_SIM_SUPPORT_AWKWARD_DEVICE_H_

@@ -7,8 +7,7 @@
 //     static constexpr bool kExactFreeMemory = true;  // nobody else uses it
 //   };
 //   INSTANTIATE_TYPED_TEST_SUITE_P(MyDevice, DeviceContractTest, MyDeviceTraits);
-#ifndef MEMREPLAY_TESTS_SIM_SUPPORT_DEVICE_CONTRACT_H_
-#define MEMREPLAY_TESTS_SIM_SUPPORT_DEVICE_CONTRACT_H_
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
@@ -174,5 +173,3 @@ REGISTER_TYPED_TEST_SUITE_P(DeviceContractTest, MemoryIsCountedAndComesBack,
                             ExplicitCompletionWaitsForTheProgram);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_SIM_SUPPORT_DEVICE_CONTRACT_H_

@@ -1,6 +1,5 @@
 // A recording that repeats a step, written by hand.
-#ifndef MEMREPLAY_TESTS_SIM_SUPPORT_MADE_LOOP_H_
-#define MEMREPLAY_TESTS_SIM_SUPPORT_MADE_LOOP_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -54,5 +53,3 @@ class MadeLoop {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_SIM_SUPPORT_MADE_LOOP_H_

@@ -1,7 +1,6 @@
 // Recordings made by the simulator itself from random programs: what a snapshot
 // of such a run would hold, and nothing else.
-#ifndef MEMREPLAY_TESTS_SIM_SUPPORT_MADE_RECORDING_H_
-#define MEMREPLAY_TESTS_SIM_SUPPORT_MADE_RECORDING_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -56,5 +55,3 @@ Trace RecordingOf(const std::vector<Event>& requests, const Made& made);
 std::shared_ptr<const Trace> WithoutHead(const Made& made, size_t events);
 
 }  // namespace memreplay::testing
-
-#endif  // MEMREPLAY_TESTS_SIM_SUPPORT_MADE_RECORDING_H_

@@ -1,7 +1,6 @@
 // Random schedules: lists of requests that are meant to bring an allocator into every state, the
 // same list for the same seed.
-#ifndef MEMREPLAY_TESTS_SIM_SUPPORT_PROGRAM_GENERATOR_H_
-#define MEMREPLAY_TESTS_SIM_SUPPORT_PROGRAM_GENERATOR_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -64,5 +63,3 @@ inline void PrintTo(Mix mix, std::ostream* out) { *out << MixName(mix); }  // fo
 Program GenerateProgram(Mix mix, uint64_t seed, int steps);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_SIM_SUPPORT_PROGRAM_GENERATOR_H_

@@ -1,7 +1,6 @@
 // Runs a schedule and checks after every step what must hold whatever the schedule does; cuts a
 // failing schedule down.
-#ifndef MEMREPLAY_TESTS_SIM_SUPPORT_PROGRAM_RUNNER_H_
-#define MEMREPLAY_TESTS_SIM_SUPPORT_PROGRAM_RUNNER_H_
+#pragma once
 
 #include <functional>
 #include <string>
@@ -40,5 +39,3 @@ Program ShrinkProgram(Program program, const std::function<bool(const Program&)>
 std::string ProgramText(const Program& program);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_SIM_SUPPORT_PROGRAM_RUNNER_H_

@@ -1,7 +1,6 @@
 // What PyTorch promises about a snapshot and the statistics taken at the same moment: sums over the
 // listed segments and blocks equal the current values.
-#ifndef MEMREPLAY_TESTS_SIM_SUPPORT_STATISTICS_IDENTITIES_H_
-#define MEMREPLAY_TESTS_SIM_SUPPORT_STATISTICS_IDENTITIES_H_
+#pragma once
 
 #include <string>
 
@@ -14,5 +13,3 @@ namespace memreplay {
 std::string BrokenStatisticsIdentity(const MemoryState& segments, const MemoryStats& stats);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_SIM_SUPPORT_STATISTICS_IDENTITIES_H_

@@ -1,6 +1,5 @@
 // What two schedules have to agree on: sizes, order, and what is freed when.
-#ifndef MEMREPLAY_TESTS_TRACE_SUPPORT_PROGRAM_DIGEST_H_
-#define MEMREPLAY_TESTS_TRACE_SUPPORT_PROGRAM_DIGEST_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -26,5 +25,3 @@ uint64_t Digest(const std::vector<std::string>& lines);
 std::vector<std::pair<std::string, uint64_t>> PhasePeaks(const Trace& program);
 
 }  // namespace memreplay::synth
-
-#endif  // MEMREPLAY_TESTS_TRACE_SUPPORT_PROGRAM_DIGEST_H_

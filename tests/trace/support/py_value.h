@@ -1,7 +1,6 @@
 // Small Python-like values and their encodings, which make files for readers as CPython's pickle
 // module writes them (protocols 2 to 5), as PyTorch's C++ writer does, and as json.dump does.
-#ifndef MEMREPLAY_TESTS_TRACE_SUPPORT_PY_VALUE_H_
-#define MEMREPLAY_TESTS_TRACE_SUPPORT_PY_VALUE_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -54,5 +53,3 @@ std::string CppPickle(const Py& value);
 std::string Json(const Py& value);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_TRACE_SUPPORT_PY_VALUE_H_

@@ -1,6 +1,5 @@
 // Small recordings and programs, written event by event.
-#ifndef MEMREPLAY_TESTS_TRACE_SUPPORT_RECORDING_H_
-#define MEMREPLAY_TESTS_TRACE_SUPPORT_RECORDING_H_
+#pragma once
 
 #include <cstdint>
 #include <memory>
@@ -116,5 +115,3 @@ inline std::vector<uint32_t> Begins(const Schedule& schedule) {
 }
 
 }  // namespace memreplay::testing
-
-#endif  // MEMREPLAY_TESTS_TRACE_SUPPORT_RECORDING_H_

@@ -1,6 +1,5 @@
 // A snapshot in miniature, with the keys that each PyTorch release writes.
-#ifndef MEMREPLAY_TESTS_TRACE_SUPPORT_SAMPLE_SNAPSHOT_H_
-#define MEMREPLAY_TESTS_TRACE_SUPPORT_SAMPLE_SNAPSHOT_H_
+#pragma once
 
 #include "tests/trace/support/py_value.h"
 
@@ -20,5 +19,3 @@ inline constexpr size_t kSampleEvents = 6;
 inline constexpr uint64_t kSampleAddress = 0x7f0000000000;
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TESTS_TRACE_SUPPORT_SAMPLE_SNAPSHOT_H_

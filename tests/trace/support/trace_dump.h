@@ -1,7 +1,6 @@
 // Traces as text, with every index resolved, so that two of them can be
 // compared whatever the order of their tables; and random traces.
-#ifndef MEMREPLAY_TESTS_TRACE_SUPPORT_TRACE_DUMP_H_
-#define MEMREPLAY_TESTS_TRACE_SUPPORT_TRACE_DUMP_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -25,5 +24,3 @@ Trace SnapshotTrace();
 std::string ReadShared(const std::string& path);
 
 }  // namespace memreplay::testing
-
-#endif  // MEMREPLAY_TESTS_TRACE_SUPPORT_TRACE_DUMP_H_

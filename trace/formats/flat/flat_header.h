@@ -1,6 +1,5 @@
 // The first line of flat JSON lines (docs/formats.md). Used by flat_jsonl_reader.cc.
-#ifndef MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_HEADER_H_
-#define MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_HEADER_H_
+#pragma once
 
 #include "trace/formats/flat/json_record.h"
 #include "trace/value/trace_builder.h"
@@ -12,5 +11,3 @@ namespace memreplay {
 bool ReadFlatHeader(JsonRecord& record, TraceBuilder& builder, int* declared_devices);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_HEADER_H_

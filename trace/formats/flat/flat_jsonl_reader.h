@@ -1,7 +1,6 @@
 // Reads flat JSON lines ("memsched-flat", docs/formats.md): schedules, and recorded traces written
 // by memreplay.
-#ifndef MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_JSONL_READER_H_
-#define MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_JSONL_READER_H_
+#pragma once
 
 #include <string_view>
 
@@ -21,5 +20,3 @@ bool LooksLikeFlatJsonl(std::string_view head);
 absl::StatusOr<Trace> ReadFlatJsonl(ByteSource& source);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_JSONL_READER_H_

@@ -1,8 +1,7 @@
 // Writes flat JSON lines ("memsched-flat", docs/formats.md). A schedule becomes the records of the
 // schema; a recorded trace becomes those records with addresses, plus memreplay's own for effects,
 // frames and the final state. Either reads back as the same Trace.
-#ifndef MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_JSONL_WRITER_H_
-#define MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_JSONL_WRITER_H_
+#pragma once
 
 #include "absl/status/status.h"
 #include "trace/bytes/byte_sink.h"
@@ -16,5 +15,3 @@ namespace memreplay {
 absl::Status WriteFlatJsonl(const Trace& trace, ByteSink& sink);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_JSONL_WRITER_H_

@@ -1,7 +1,6 @@
 // The records of the flat JSON lines format, shared by its reader and writer.
 // The format is described in docs/formats.md.
-#ifndef MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_RECORDS_H_
-#define MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_RECORDS_H_
+#pragma once
 
 #include <string_view>
 
@@ -56,5 +55,3 @@ inline constexpr FlatRecord kFlatRecords[] = {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_RECORDS_H_

@@ -1,7 +1,6 @@
 // The records of flat JSON lines that are not events: tables of frames and stacks, final states,
 // annotations, diagnostics (docs/formats.md). Used by flat_jsonl_reader.cc.
-#ifndef MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_TABLES_H_
-#define MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_TABLES_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -49,5 +48,3 @@ class FlatTables {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_FLAT_FLAT_TABLES_H_

@@ -1,6 +1,5 @@
 // One line that is a JSON object, with access to its members by type.
-#ifndef MEMREPLAY_TRACE_FORMATS_FLAT_JSON_RECORD_H_
-#define MEMREPLAY_TRACE_FORMATS_FLAT_JSON_RECORD_H_
+#pragma once
 
 #include <cstdint>
 #include <deque>
@@ -99,5 +98,3 @@ class JsonRecord {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_FLAT_JSON_RECORD_H_

@@ -1,6 +1,5 @@
 // Reads op logs: each line is an operation; "id size" allocates, "id -size" frees.
-#ifndef MEMREPLAY_TRACE_FORMATS_OP_LOG_OP_LOG_READER_H_
-#define MEMREPLAY_TRACE_FORMATS_OP_LOG_OP_LOG_READER_H_
+#pragma once
 
 #include <string_view>
 
@@ -19,5 +18,3 @@ bool LooksLikeOpLog(std::string_view head);
 absl::StatusOr<Trace> ReadOpLog(ByteSource& source);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_OP_LOG_OP_LOG_READER_H_

@@ -1,7 +1,6 @@
 // Kinds of events in proto/trace.proto and in memory. They are matched by name, so that the numbers
 // in files do not change when EventKind gets a new member.
-#ifndef MEMREPLAY_TRACE_FORMATS_PROTOBUF_FILE_KINDS_H_
-#define MEMREPLAY_TRACE_FORMATS_PROTOBUF_FILE_KINDS_H_
+#pragma once
 
 #include <optional>
 #include <string>
@@ -37,5 +36,3 @@ inline std::vector<std::optional<EventKind>> KindsInFile() {
 }
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_PROTOBUF_FILE_KINDS_H_

@@ -1,7 +1,6 @@
 // memreplay's binary format: delimited records of proto/trace.proto. It is compact, fast to read
 // and, unlike the others, detects truncation.
-#ifndef MEMREPLAY_TRACE_FORMATS_PROTOBUF_PROTOBUF_FORMAT_H_
-#define MEMREPLAY_TRACE_FORMATS_PROTOBUF_PROTOBUF_FORMAT_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -31,5 +30,3 @@ absl::StatusOr<Trace> ReadProtobufTrace(ByteSource& source);
 absl::Status WriteProtobufTrace(const Trace& trace, ByteSink& sink);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_PROTOBUF_PROTOBUF_FORMAT_H_

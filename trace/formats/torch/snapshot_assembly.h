@@ -1,7 +1,6 @@
 // The last step of reading a snapshot, from the root value and the records to a Trace. Part of
 // torch_snapshot_reader.
-#ifndef MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_ASSEMBLY_H_
-#define MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_ASSEMBLY_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -72,5 +71,3 @@ class SnapshotAssembly {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_ASSEMBLY_H_

@@ -1,7 +1,6 @@
 // Every text with a meaning in a PyTorch memory snapshot: keys, actions and states, numbered so
 // that a reader compares integers.
-#ifndef MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_KEYS_H_
-#define MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_KEYS_H_
+#pragma once
 
 #include <cstdint>
 #include <string_view>
@@ -153,5 +152,3 @@ inline constexpr std::string_view kSnapshotTexts[] = {
 static_assert(sizeof(kSnapshotTexts) / sizeof(kSnapshotTexts[0]) == kSnapshotKeyCount);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_KEYS_H_

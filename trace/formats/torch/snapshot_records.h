@@ -1,7 +1,6 @@
 // Turns the dicts of a PyTorch memory snapshot into compact records while the file is read: trace
 // entries, blocks, annotations, stacks. Part of torch_snapshot_reader.
-#ifndef MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_RECORDS_H_
-#define MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_RECORDS_H_
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -164,5 +163,3 @@ class SnapshotRecords : public DictReducer {
 };
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_TORCH_SNAPSHOT_RECORDS_H_

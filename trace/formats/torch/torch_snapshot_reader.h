@@ -2,8 +2,7 @@
 // PyTorch since 2.0: a dict of segments, traces and settings, or a bare list of segments; as a
 // pickle, as the page with the pickle in it that torch.cuda._memory_viz writes, or, from json.dump,
 // as JSON.
-#ifndef MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_
-#define MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -37,5 +36,3 @@ absl::StatusOr<Trace> ReadSnapshotJson(ByteSource& source, const std::string& pa
 absl::StatusOr<Trace> ReadSnapshotPage(ByteSource& source, const std::string& path);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_READER_H_

@@ -1,7 +1,6 @@
 // Writes the format of torch.cuda.memory._dump_snapshot(), so that torch's own tools
 // (torch.cuda._memory_viz, the viewer at pytorch.org/memory_viz) load it.
-#ifndef MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_WRITER_H_
-#define MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_WRITER_H_
+#pragma once
 
 #include <string>
 #include <vector>
@@ -28,5 +27,3 @@ absl::Status WriteTorchSnapshot(const Trace& trace, ByteSink& sink,
                                 std::vector<std::string>* losses);
 
 }  // namespace memreplay
-
-#endif  // MEMREPLAY_TRACE_FORMATS_TORCH_TORCH_SNAPSHOT_WRITER_H_

@@ -2,8 +2,7 @@
 //
 //   constexpr TraceFormat kFormat = {ReadFlatJsonl, WriteFlatJsonl, "line "};
 //   INSTANTIATE_TEST_SUITE_P(FlatJsonl, FormatContractTest, ::testing::Values(kFormat));
-#ifndef MEMREPLAY_TESTS_TRACE_FORMATS_CONTRACT_FORMAT_CONTRACT_H_
-#define MEMREPLAY_TESTS_TRACE_FORMATS_CONTRACT_FORMAT_CONTRACT_H_
+#pragma once
 
 #include <gtest/gtest.h>
 
@@ -29,5 +28,3 @@ struct TraceFormat {
 class FormatContractTest : public ::testing::TestWithParam<TraceFormat> {};
 
 }  // namespace memreplay::testing
-
-#endif  // MEMREPLAY_TESTS_TRACE_FORMATS_CONTRACT_FORMAT_CONTRACT_H_
