@@ -57,52 +57,27 @@ class Scanner {
   bool Object(std::vector<JsonMember>* members) {
     members->clear();
     SkipSpace();
-    if (!Take('{', "'{'")) return false;
-    SkipSpace();
-    if (At('}')) {
-      ++at_;
-      return AtEnd();
-    }
-    while (true) {
-      JsonMember member;
-      bool has_escape = false;
-      SkipSpace();
-      if (!String(&member.key, &has_escape, "a key in quotes")) return false;
-      SkipSpace();
-      if (!Take(':', "':' after a key")) return false;
-      if (!Value(&member.value, 1)) return false;
-      members->push_back(member);
-      SkipSpace();
-      if (At(',')) {
-        ++at_;
-        continue;
-      }
-      if (!Take('}', "',' or '}' after a member")) return false;
-      return AtEnd();
-    }
+    return Elements('{',
+                    [&] {
+                      JsonMember member;
+                      if (!Key(&member.key) || !Value(&member.value, 1)) return false;
+                      members->push_back(member);
+                      return true;
+                    }) &&
+           AtEnd();
   }
 
   bool Array(std::vector<JsonValue>* elements) {
     elements->clear();
     SkipSpace();
-    if (!Take('[', "'['")) return false;
-    SkipSpace();
-    if (At(']')) {
-      ++at_;
-      return AtEnd();
-    }
-    while (true) {
-      JsonValue value;
-      if (!Value(&value, 1)) return false;
-      elements->push_back(value);
-      SkipSpace();
-      if (At(',')) {
-        ++at_;
-        continue;
-      }
-      if (!Take(']', "',' or ']' after an element")) return false;
-      return AtEnd();
-    }
+    return Elements('[',
+                    [&] {
+                      JsonValue value;
+                      if (!Value(&value, 1)) return false;
+                      elements->push_back(value);
+                      return true;
+                    }) &&
+           AtEnd();
   }
 
   std::optional<JsonError> error() && { return std::move(error_); }
@@ -194,37 +169,46 @@ class Scanner {
     }
   }
 
-  // Checks one object or array and skips it.
-  bool Nested(int depth) {
-    if (depth >= kMaxJsonDepth) {
-      return Fail(StrCat("at most ", kMaxJsonDepth, " levels of nesting"));
-    }
-    const bool is_object = text_[at_] == '{';
+  // Reads an object or array from its opening bracket to its closing one; `each` reads a member or
+  // an element.
+  template <typename Each>
+  bool Elements(char open, const Each& each) {
+    const bool is_object = open == '{';
     const char close = is_object ? '}' : ']';
-    ++at_;
+    if (!Take(open, is_object ? "'{'" : "'['")) return false;
     SkipSpace();
     if (At(close)) {
       ++at_;
       return true;
     }
     while (true) {
-      JsonValue ignored;
-      if (is_object) {
-        std::string_view key;
-        bool has_escape = false;
-        SkipSpace();
-        if (!String(&key, &has_escape, "a key in quotes")) return false;
-        SkipSpace();
-        if (!Take(':', "':' after a key")) return false;
-      }
-      if (!Value(&ignored, depth + 1)) return false;
+      if (!each()) return false;
       SkipSpace();
-      if (At(',')) {
-        ++at_;
-        continue;
-      }
-      return Take(close, is_object ? "',' or '}' after a member" : "',' or ']' after an element");
+      if (!At(',')) break;
+      ++at_;
     }
+    return Take(close, is_object ? "',' or '}' after a member" : "',' or ']' after an element");
+  }
+
+  bool Key(std::string_view* key) {
+    bool has_escape = false;
+    SkipSpace();
+    if (!String(key, &has_escape, "a key in quotes")) return false;
+    SkipSpace();
+    return Take(':', "':' after a key");
+  }
+
+  // Checks one object or array and skips it.
+  bool Nested(int depth) {
+    if (depth >= kMaxJsonDepth) {
+      return Fail(StrCat("at most ", kMaxJsonDepth, " levels of nesting"));
+    }
+    const bool is_object = text_[at_] == '{';
+    return Elements(text_[at_], [&] {
+      JsonValue ignored;
+      std::string_view key;
+      return (!is_object || Key(&key)) && Value(&ignored, depth + 1);
+    });
   }
 
   std::string_view text_;

@@ -17,6 +17,12 @@ struct JsonValue {
   bool has_escape = false;  // for strings
   // The text of a string without its quotes and with its escapes; the text of any other value.
   std::string_view raw;
+
+  // Returns the value as it is written: `raw`, which is between quotes in the scanned text if it is
+  // a string.
+  std::string_view text() const {
+    return type == Type::kString ? std::string_view(raw.data() - 1, raw.size() + 2) : raw;
+  }
 };
 
 // A member of a scanned object.

@@ -239,9 +239,9 @@ absl::Status Machine::GetRun() {
   uint32_t slot = 0;
   do {
     ptrdiff_t length = kLong;
-    if (*at == static_cast<char>(PickleOp::kLongBinGet)) {
+    if (*at == static_cast<char>(PickleOp("LONG_BINGET"))) {
       slot = Load<uint32_t>(at + 1);
-    } else if (*at == static_cast<char>(PickleOp::kBinGet)) {
+    } else if (*at == static_cast<char>(PickleOp("BINGET"))) {
       slot = static_cast<uint8_t>(at[1]);
       length = 2;
     } else {
@@ -264,7 +264,7 @@ absl::StatusOr<Pickle> Machine::Run(size_t share) {
   Pickle result;
   Refill(kMaxFixedLength);
   if (!Have(2)) return Truncated();
-  if (static_cast<PickleOp>(*at_) != PickleOp::kProto) {
+  if (static_cast<uint8_t>(*at_) != PickleOp("PROTO")) {
     return Error(absl::StrFormat("expected the PROTO opcode of a pickle, found 0x%02x",
                                  static_cast<uint8_t>(*at_)));
   }
@@ -289,21 +289,21 @@ absl::StatusOr<Pickle> Machine::Run(size_t share) {
     opcode_ = static_cast<uint8_t>(*at_);
     size_t length = 1;  // of the opcode and its fixed arguments
     size_t mark = 0;
-    switch (static_cast<PickleOp>(opcode_)) {
-      case PickleOp::kProto:
+    switch (opcode_) {
+      case PickleOp("PROTO"):
         if (!Have(length = 2)) return Truncated();
         if (at_[1] < 2 || at_[1] > 5) {
           return Error(
               StrCat("pickle protocol ", static_cast<uint8_t>(at_[1]), "; expected 2 to 5"));
         }
         break;
-      case PickleOp::kFrame: {
+      case PickleOp("FRAME"): {
         uint64_t frame;
         status = ReadLength(8, &frame);
         length = 0;
         break;
       }
-      case PickleOp::kStop:
+      case PickleOp("STOP"):
         if (stack_.size() != 1 || !marks_.empty()) {
           return Error(StrCat("STOP with ", stack_.size(), " values and ", marks_.size(),
                               " marks on the stack; expected one value"));
@@ -312,83 +312,83 @@ absl::StatusOr<Pickle> Machine::Run(size_t share) {
         source_.Skip(static_cast<size_t>(at_ - window_));
         result.root = stack_.back();
         return result;
-      case PickleOp::kMark:
+      case PickleOp("MARK"):
         if (marks_.size() >= kMaxPickleMarks) {
           return Error(StrCat("containers are nested more than ", kMaxPickleMarks, " deep"));
         }
         marks_.push_back(stack_.size());
         break;
-      case PickleOp::kPop:
+      case PickleOp("POP"):
         if (height() > 0) {
           stack_.pop_back();
         } else if (!PopMark(&mark)) {
           return Underflow();
         }
         break;
-      case PickleOp::kPopMark:
+      case PickleOp("POP_MARK"):
         if (!PopMark(&mark)) return Underflow();
         stack_.resize(mark);
         break;
-      case PickleOp::kDup:
+      case PickleOp("DUP"):
         if (height() == 0) return Underflow();
         heap_.MarkShared(stack_.back());
         Push(stack_.back());
         break;
-      case PickleOp::kNone: Push(Value(Kind::kNone)); break;
-      case PickleOp::kNewTrue: Push(Value(Kind::kTrue)); break;
-      case PickleOp::kNewFalse: Push(Value(Kind::kFalse)); break;
-      case PickleOp::kBinInt:
+      case PickleOp("NONE"): Push(Value(Kind::kNone)); break;
+      case PickleOp("NEWTRUE"): Push(Value(Kind::kTrue)); break;
+      case PickleOp("NEWFALSE"): Push(Value(Kind::kFalse)); break;
+      case PickleOp("BININT"):
         if (!Have(length = 5)) return Truncated();
         Push(Value::Int(Load<int32_t>(at_ + 1)));
         break;
-      case PickleOp::kBinInt1:
+      case PickleOp("BININT1"):
         if (!Have(length = 2)) return Truncated();
         Push(Value::Int(static_cast<uint8_t>(at_[1])));
         break;
-      case PickleOp::kBinInt2:
+      case PickleOp("BININT2"):
         if (!Have(length = 3)) return Truncated();
         Push(Value::Int(Load<uint16_t>(at_ + 1)));
         break;
-      case PickleOp::kLong1:
+      case PickleOp("LONG1"):
         status = PushLong(1);
         length = 0;
         break;
-      case PickleOp::kLong4:
+      case PickleOp("LONG4"):
         status = PushLong(4);
         length = 0;
         break;
-      case PickleOp::kBinFloat:
+      case PickleOp("BINFLOAT"):
         if (!Have(length = 9)) return Truncated();
         Push(heap_.NewWide(Kind::kFloat, __builtin_bswap64(Load<uint64_t>(at_ + 1))));
         break;
-      case PickleOp::kShortBinUnicode:
+      case PickleOp("SHORT_BINUNICODE"):
         status = PushString(1);
         length = 0;
         break;
-      case PickleOp::kBinUnicode:
+      case PickleOp("BINUNICODE"):
         status = PushString(4);
         length = 0;
         break;
-      case PickleOp::kBinUnicode8:
+      case PickleOp("BINUNICODE8"):
         status = PushString(8);
         length = 0;
         break;
-      case PickleOp::kShortBinBytes:
+      case PickleOp("SHORT_BINBYTES"):
         status = PushOpaque(1);
         length = 0;
         break;
-      case PickleOp::kBinBytes:
+      case PickleOp("BINBYTES"):
         status = PushOpaque(4);
         length = 0;
         break;
-      case PickleOp::kBinBytes8:
-      case PickleOp::kByteArray8:
+      case PickleOp("BINBYTES8"):
+      case PickleOp("BYTEARRAY8"):
         status = PushOpaque(8);
         length = 0;
         break;
-      case PickleOp::kEmptyList: status = PushContainer(ValueHeap::Type::kList); break;
-      case PickleOp::kEmptyTuple: status = PushContainer(ValueHeap::Type::kTuple); break;
-      case PickleOp::kEmptyDict: {
+      case PickleOp("EMPTY_LIST"): status = PushContainer(ValueHeap::Type::kList); break;
+      case PickleOp("EMPTY_TUPLE"): status = PushContainer(ValueHeap::Type::kTuple); break;
+      case PickleOp("EMPTY_DICT"): {
         const PickleRows::Rows rows = rows_.Read(at_, end_);
         if (rows.count == 0) {
           status = PushContainer(ValueHeap::Type::kDict);
@@ -400,66 +400,66 @@ absl::StatusOr<Pickle> Machine::Run(size_t share) {
         length = rows.length;
         break;
       }
-      case PickleOp::kEmptySet: status = PushContainer(ValueHeap::Type::kSet); break;
-      case PickleOp::kAppend:
+      case PickleOp("EMPTY_SET"): status = PushContainer(ValueHeap::Type::kSet); break;
+      case PickleOp("APPEND"):
         if (height() < 2) return Underflow();
         status = AddToList(ValueHeap::Type::kList, stack_.size() - 1);
         break;
-      case PickleOp::kAppends:
+      case PickleOp("APPENDS"):
         if (!PopMark(&mark)) return Underflow();
         status = AddToList(ValueHeap::Type::kList, mark);
         break;
-      case PickleOp::kAddItems:
+      case PickleOp("ADDITEMS"):
         if (!PopMark(&mark)) return Underflow();
         status = AddToList(ValueHeap::Type::kSet, mark);
         break;
-      case PickleOp::kSetItem:
+      case PickleOp("SETITEM"):
         if (height() < 3) return Underflow();
         status = AddToDict(stack_.size() - 2);
         break;
-      case PickleOp::kSetItems:
+      case PickleOp("SETITEMS"):
         if (!PopMark(&mark)) return Underflow();
         status = AddToDict(mark);
         break;
-      case PickleOp::kList:
+      case PickleOp("LIST"):
         if (!PopMark(&mark)) return Underflow();
         status = Collect(ValueHeap::Type::kList, mark);
         break;
-      case PickleOp::kTuple:
+      case PickleOp("TUPLE"):
         if (!PopMark(&mark)) return Underflow();
         status = Collect(ValueHeap::Type::kTuple, mark);
         break;
-      case PickleOp::kDict:
+      case PickleOp("DICT"):
         if (!PopMark(&mark)) return Underflow();
         status = Collect(ValueHeap::Type::kDict, mark);
         break;
-      case PickleOp::kFrozenSet:
+      case PickleOp("FROZENSET"):
         if (!PopMark(&mark)) return Underflow();
         status = Collect(ValueHeap::Type::kSet, mark);
         break;
-      case PickleOp::kTuple1:
-      case PickleOp::kTuple2:
-      case PickleOp::kTuple3: {
-        const size_t items = opcode_ - static_cast<uint8_t>(PickleOp::kTuple1) + 1u;
+      case PickleOp("TUPLE1"):
+      case PickleOp("TUPLE2"):
+      case PickleOp("TUPLE3"): {
+        const size_t items = opcode_ - PickleOp("TUPLE1") + 1u;
         if (height() < items) return Underflow();
         status = Collect(ValueHeap::Type::kTuple, stack_.size() - items);
         break;
       }
-      case PickleOp::kMemoize: status = Put(heap_.memo().filled()); break;
-      case PickleOp::kBinPut:
+      case PickleOp("MEMOIZE"): status = Put(heap_.memo().filled()); break;
+      case PickleOp("BINPUT"):
         if (!Have(length = 2)) return Truncated();
         status = Put(static_cast<uint8_t>(at_[1]));
         break;
-      case PickleOp::kLongBinPut:
+      case PickleOp("LONG_BINPUT"):
         if (!Have(length = 5)) return Truncated();
         status = Put(Load<uint32_t>(at_ + 1));
         break;
-      case PickleOp::kBinGet:
+      case PickleOp("BINGET"):
         if (!Have(2)) return Truncated();
         status = GetRun();
         length = 0;
         break;
-      case PickleOp::kLongBinGet:
+      case PickleOp("LONG_BINGET"):
         if (!Have(5)) return Truncated();
         status = GetRun();
         length = 0;

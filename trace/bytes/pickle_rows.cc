@@ -29,7 +29,7 @@ constexpr size_t kCacheLine = 64;
 constexpr ptrdiff_t kShareParts = 16;
 constexpr ptrdiff_t kOwnParts = 7;
 
-constexpr PickleOp OpAt(const char* at) { return static_cast<PickleOp>(*at); }
+constexpr uint8_t OpAt(const char* at) { return static_cast<uint8_t>(*at); }
 
 // Returns the eight bytes at `at`, little-endian.
 uint64_t Load(const char* at) {
@@ -39,12 +39,12 @@ uint64_t Load(const char* at) {
 }
 
 bool IsReference(const char* at) {
-  return OpAt(at) == PickleOp::kLongBinGet || OpAt(at) == PickleOp::kBinGet;
+  return OpAt(at) == PickleOp("LONG_BINGET") || OpAt(at) == PickleOp("BINGET");
 }
-ptrdiff_t ReferenceLength(const char* at) { return OpAt(at) == PickleOp::kLongBinGet ? 5 : 2; }
+ptrdiff_t ReferenceLength(const char* at) { return OpAt(at) == PickleOp("LONG_BINGET") ? 5 : 2; }
 uint64_t ReferenceSlot(const char* at) {
   const uint64_t bytes = Load(at + 1);
-  return OpAt(at) == PickleOp::kLongBinGet ? bytes & 0xffffffff : bytes & 0xff;
+  return OpAt(at) == PickleOp("LONG_BINGET") ? bytes & 0xffffffff : bytes & 0xff;
 }
 
 // How an opcode writes an integer.
@@ -57,10 +57,10 @@ struct IntForm {
 
 constexpr std::array<IntForm, 256> kIntForms = [] {
   std::array<IntForm, 256> forms;
-  forms[static_cast<uint8_t>(PickleOp::kBinInt1)] = {1, 1, 0, 0xff};
-  forms[static_cast<uint8_t>(PickleOp::kBinInt2)] = {1, 2, 0, 0xffff};
-  forms[static_cast<uint8_t>(PickleOp::kBinInt)] = {1, 4, 0, ~uint64_t{0}};
-  forms[static_cast<uint8_t>(PickleOp::kLong1)] = {2, 0, 0xff, ~uint64_t{0}};
+  forms[PickleOp("BININT1")] = {1, 1, 0, 0xff};
+  forms[PickleOp("BININT2")] = {1, 2, 0, 0xffff};
+  forms[PickleOp("BININT")] = {1, 4, 0, ~uint64_t{0}};
+  forms[PickleOp("LONG1")] = {2, 0, 0xff, ~uint64_t{0}};
   return forms;
 }();
 
@@ -85,19 +85,19 @@ const char* EndOfWritten(const char* at, const char* end) {
   const char* last = at;
   Value ignored;
   switch (OpAt(at)) {
-    case PickleOp::kEmptyList:
-      if (static_cast<PickleOp>(at[1]) != PickleOp::kMemoize) return nullptr;
+    case PickleOp("EMPTY_LIST"):
+      if (static_cast<uint8_t>(at[1]) != PickleOp("MEMOIZE")) return nullptr;
       last = at + 2;
-      if (OpAt(last) == PickleOp::kMark) {
+      if (OpAt(last) == PickleOp("MARK")) {
         ++last;
         while (end - last >= kRoom && IsReference(last)) last += ReferenceLength(last);
-        if (end - last < kRoom || OpAt(last) != PickleOp::kAppends) return nullptr;
+        if (end - last < kRoom || OpAt(last) != PickleOp("APPENDS")) return nullptr;
         ++last;
       }
       return last;
-    case PickleOp::kShortBinUnicode:
+    case PickleOp("SHORT_BINUNICODE"):
       last += 2 + static_cast<uint8_t>(at[1]);
-      if (end - last < kRoom || OpAt(last) != PickleOp::kMemoize) return nullptr;
+      if (end - last < kRoom || OpAt(last) != PickleOp("MEMOIZE")) return nullptr;
       return last + 1;
     default:
       for (int i = 0; i < 2; ++i) {
@@ -105,7 +105,8 @@ const char* EndOfWritten(const char* at, const char* end) {
         last = form.before == 0 ? nullptr : ReadInt(form, last, &ignored);
         if (last == nullptr) return nullptr;
       }
-      if (OpAt(last) != PickleOp::kTuple2 || static_cast<PickleOp>(last[1]) != PickleOp::kMemoize) {
+      if (OpAt(last) != PickleOp("TUPLE2") ||
+          static_cast<uint8_t>(last[1]) != PickleOp("MEMOIZE")) {
         return nullptr;
       }
       return last + 2;
@@ -114,8 +115,8 @@ const char* EndOfWritten(const char* at, const char* end) {
 
 // Returns whether what follows an EMPTY_DICT at `begin` is that of a row.
 bool MayBegin(const char* begin) {
-  return static_cast<PickleOp>(begin[1]) == PickleOp::kMemoize &&
-         static_cast<PickleOp>(begin[2]) == PickleOp::kMark;
+  return static_cast<uint8_t>(begin[1]) == PickleOp("MEMOIZE") &&
+         static_cast<uint8_t>(begin[2]) == PickleOp("MARK");
 }
 
 // Requests the bytes of the next rows from memory.
@@ -180,7 +181,8 @@ KnownRows::Shape* KnownRows::FindShape(const char* begin) {
       std::memcmp(at, bytes.data(), bytes.size()) != 0) {
     return nullptr;
   }
-  if (OpAt(at + bytes.size()) == PickleOp::kMark) return nullptr;  // it began as an empty list does
+  if (OpAt(at + bytes.size()) == PickleOp("MARK"))
+    return nullptr;  // it began as an empty list does
   column.last = next;
   *value = memoized_[memoized_count_++] = next->value;
   return at + bytes.size();
@@ -202,7 +204,7 @@ template <typename ReadLast>
   Value* const value = &shape.values.back();
   const char* const expected = ReadExpected(column, at, end, value);
   at = expected != nullptr ? expected : read_last(column, at, value);
-  if (at == nullptr || end <= at || OpAt(at) != PickleOp::kSetItems) return 0;
+  if (at == nullptr || end <= at || OpAt(at) != PickleOp("SETITEMS")) return 0;
   for (size_t i = 0; i < shape.integer_count; ++i) {
     const Shape::Integer& integer = shape.integers[i];
     const auto number =
@@ -265,8 +267,8 @@ const std::vector<RowsAhead::Run>& RowsAhead::Runs() {
 
 void RowsAhead::Read(const char* begin, const char* end) {
   const std::string_view bytes(begin, static_cast<size_t>(end - begin));
-  std::string start = {static_cast<char>(PickleOp::kEmptyDict),
-                       static_cast<char>(PickleOp::kMemoize), static_cast<char>(PickleOp::kMark)};
+  std::string start = {static_cast<char>(PickleOp("EMPTY_DICT")),
+                       static_cast<char>(PickleOp("MEMOIZE")), static_cast<char>(PickleOp("MARK"))};
   start.append(reinterpret_cast<const char*>(&columns_[0].bits),
                static_cast<size_t>(columns_[0].length));
   size_t rows = 0;
@@ -475,7 +477,7 @@ size_t PickleRows::ReadRow(const char* begin, const char* end) {
     at = ends_[i] = ReadValue(column, at + column.length, end, &values_[i]);
     if (at == nullptr) break;
   }
-  if (at != nullptr && end > at && OpAt(at) == PickleOp::kSetItems) {
+  if (at != nullptr && end > at && OpAt(at) == PickleOp("SETITEMS")) {
     return static_cast<size_t>(at + 1 - begin);
   }
   new_written_.clear();  // a list may continue where reading stopped
@@ -498,7 +500,7 @@ bool PickleRows::LearnKeys(const char* begin, const char* end) {
     at = ReadValue(found.back(), at + length, end, &ignored);
     if (at == nullptr) return false;
   }
-  if (end <= at || OpAt(at) != PickleOp::kSetItems || !reducer_.BeginRows(keys)) return false;
+  if (end <= at || OpAt(at) != PickleOp("SETITEMS") || !reducer_.BeginRows(keys)) return false;
   ForgetShapes();
   columns_ = std::move(found);
   values_.resize(columns_.size());
@@ -513,7 +515,7 @@ bool PickleRows::LearnKeys(const char* begin, const char* end) {
   if (const IntForm& form = IntFormAt(at); form.before != 0) {
     const char* const last = ReadInt(form, at, value);
     // A key or the end follows a value; two integers are a pair.
-    if (last != nullptr && (IsReference(last) || OpAt(last) == PickleOp::kSetItems)) return last;
+    if (last != nullptr && (IsReference(last) || OpAt(last) == PickleOp("SETITEMS"))) return last;
   } else if (IsReference(at)) {
     *value = heap_.memo().Get(ReferenceSlot(at));
     // The machine handles a container that may still change.
@@ -521,11 +523,11 @@ bool PickleRows::LearnKeys(const char* begin, const char* end) {
       return nullptr;
     }
     return at + ReferenceLength(at);
-  } else if (OpAt(at) == PickleOp::kNone) {
+  } else if (OpAt(at) == PickleOp("NONE")) {
     *value = Value(Kind::kNone);
     return at + 1;
-  } else if (OpAt(at) == PickleOp::kNewTrue || OpAt(at) == PickleOp::kNewFalse) {
-    *value = Value(OpAt(at) == PickleOp::kNewTrue ? Kind::kTrue : Kind::kFalse);
+  } else if (OpAt(at) == PickleOp("NEWTRUE") || OpAt(at) == PickleOp("NEWFALSE")) {
+    *value = Value(OpAt(at) == PickleOp("NEWTRUE") ? Kind::kTrue : Kind::kFalse);
     return at + 1;
   }
   const char* const expected = ReadExpected(column, at, end, value);

@@ -212,6 +212,10 @@ std::optional<double> ValueHeap::AsNumber(Value value) const {
                            : static_cast<double>(integer->bits);
 }
 
+absl::Status ValueHeap::Expected(std::string_view what, Value found) const {
+  return absl::InvalidArgumentError(StrCat("expected ", what, ", found ", Describe(found)));
+}
+
 std::string ValueHeap::Describe(Value value) const {
   switch (value.kind()) {
     case Value::Kind::kAbsent: return "nothing";

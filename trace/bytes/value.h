@@ -166,6 +166,10 @@ class ValueHeap {
   };
 
   Type type(Value object) const { return objects_[object.index()].type; }
+  bool is(Value value, Type wanted) const {
+    return value.is(Value::Kind::kObject) && type(value) == wanted;
+  }
+  bool is_sequence(Value value) const { return is(value, Type::kList) || is(value, Type::kTuple); }
   // Returns the elements of a list, tuple or set, or key, value, key, value ... of a dict. Later
   // keys override earlier ones.
   absl::Span<Value> items(Value object) {
@@ -246,6 +250,8 @@ class ValueHeap {
   std::optional<double> AsNumber(Value value) const;
   // Returns "a list", "an integer", "the string 'x'", for messages.
   std::string Describe(Value value) const;
+  // Returns InvalidArgument: "expected `what`, found a list".
+  absl::Status Expected(std::string_view what, Value found) const;
 
  private:
   static constexpr uint32_t kNoSlot = 0xffffffff;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/value/diagnostics.h"
@@ -49,7 +50,36 @@ struct LayoutFacts {
   bool has_is_expandable = false;
   bool has_graph_capture_record_stream_reuse = false;  // in allocator_settings
   int pickle_protocol = 0;                             // 0: not a pickle
+
+  // Sets the fact with this name in kLayoutFields; returns false if there is none.
+  bool Set(std::string_view name);
 };
+
+// A fact about the layout of a snapshot, by the name that formats store.
+struct LayoutField {
+  std::string_view name;
+  bool LayoutFacts::*field;
+};
+inline constexpr LayoutField kLayoutFields[] = {
+    {"device_traces", &LayoutFacts::has_device_traces},
+    {"allocator_settings", &LayoutFacts::has_allocator_settings},
+    {"external_annotations", &LayoutFacts::has_external_annotations},
+    {"time_us", &LayoutFacts::has_time_us},
+    {"compile_context", &LayoutFacts::has_compile_context},
+    {"user_metadata", &LayoutFacts::has_user_metadata},
+    {"event_pool_id", &LayoutFacts::has_event_pool_id},
+    {"block_history", &LayoutFacts::has_block_history},
+    {"block_addresses", &LayoutFacts::has_block_addresses},
+    {"is_expandable", &LayoutFacts::has_is_expandable},
+    {"graph_capture_record_stream_reuse", &LayoutFacts::has_graph_capture_record_stream_reuse},
+};
+
+inline bool LayoutFacts::Set(std::string_view name) {
+  for (const LayoutField& field : kLayoutFields) {
+    if (field.name == name) return this->*field.field = true;
+  }
+  return false;
+}
 
 // A named range or point that the script annotated (external_annotations).
 struct Annotation {

@@ -67,14 +67,19 @@ void TraceBuilder::AddAt(int device, const Event& event, int64_t time_us) {
   entry.trace.time_us.push_back(time_us);
 }
 
-Trace TraceBuilder::Finish() && {
-  std::vector<uint32_t> order(trace_.streams.size());
+std::vector<uint32_t> SortedStreams(std::vector<StreamHandle>* streams) {
+  std::vector<uint32_t> order(streams->size());
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(),
-            [&](uint32_t a, uint32_t b) { return trace_.streams[a] < trace_.streams[b]; });
+            [&](uint32_t a, uint32_t b) { return (*streams)[a] < (*streams)[b]; });
   std::vector<uint32_t> renumbered(order.size());
   for (uint32_t i = 0; i < order.size(); ++i) renumbered[order[i]] = i;
-  std::sort(trace_.streams.begin(), trace_.streams.end());
+  std::sort(streams->begin(), streams->end());
+  return renumbered;
+}
+
+Trace TraceBuilder::Finish() && {
+  const std::vector<uint32_t> renumbered = SortedStreams(&trace_.streams);
   for (auto& [device, entry] : devices_) {
     for (Event& event : entry.trace.events.kept()) {
       event.stream = event.stream == kNoStream ? 0 : renumbered[event.stream];

@@ -75,6 +75,9 @@ class TraceBuilder {
   absl::flat_hash_map<std::pair<uint64_t, uint64_t>, uint16_t> pool_indexes_ = {{{0, 0}, 0}};
 };
 
+// Sorts the streams, and returns the new number of each by its old one.
+std::vector<uint32_t> SortedStreams(std::vector<StreamHandle>* streams);
+
 // Checks that the indexes, orders and lengths of a trace are as trace.h promises. Error:
 // FailedPrecondition with the defect and its place. O(events). Writers call this first, so that
 // none follows an invalid index.

@@ -5,7 +5,7 @@
 #include <random>
 #include <sstream>
 
-#include "trace/value/layout_fields.h"
+#include "trace/value/trace.h"
 #include "trace/value/strings.h"
 
 namespace memreplay::testing {

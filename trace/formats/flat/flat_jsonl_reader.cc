@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "trace/formats/flat/flat_header.h"
 #include "trace/formats/flat/flat_records.h"
 #include "trace/formats/flat/flat_tables.h"
 #include "trace/formats/flat/json_record.h"
@@ -93,15 +92,11 @@ class FlatJsonlReader {
     return *stream != TraceBuilder::kNoStream ||
            record_.Fail(member, StrCat("at most ", TraceBuilder::kMaxStreams, " streams"));
   }
-  bool Missing(std::string_view key) {
-    return record_.Missing(key, StrCat("a record \"", kind_, "\""));
-  }
 
   ByteSource& source_;
   TraceBuilder builder_;
   JsonRecord record_;
   FlatTables tables_{record_, builder_};
-  std::string_view kind_;  // "k" of this line
   bool is_first_ = true;
   int declared_devices_ = 1;
   // The place of a live handle that was not allocated on device 0 and stream 0; a free or use of
@@ -114,36 +109,29 @@ class FlatJsonlReader {
 };
 
 bool FlatJsonlReader::Record() {
-  kind_ = "";
-  const JsonMember* k = record_.Find("k");
-  if (k == nullptr) return record_.FailAt(0, "a member \"k\"", "none");
-  if (!record_.String(*k, &kind_)) return false;
+  if (!record_.ReadKind()) return false;
   const bool is_first = std::exchange(is_first_, false);
-
-  if (const FlatRecord* row = FindRecord(kind_)) {
+  if (const FlatRecord* row = FindRecord(record_.kind())) {
     if (!EventRecord(*row)) return false;
-  } else if (kind_ == "h") {
+  } else if (record_.kind() == "h") {
     if (!is_first) {
-      return record_.Fail(k->value.raw, "the header \"h\" on the first line only", "another");
+      return record_.Fail(record_.Find("k")->value.raw, "the header \"h\" on the first line only",
+                          "another");
     }
-    if (!ReadFlatHeader(record_, builder_, &declared_devices_)) return false;
-  } else if (kind_ == "fx") {
+    if (!tables_.Header(&declared_devices_)) return false;
+  } else if (record_.kind() == "fx") {
     if (!EffectRecord()) return false;
-  } else {
-    bool known = false;
-    if (!tables_.Read(kind_, &known)) return false;
-    if (!known) return record_.Fail(*k, "a known record");
+  } else if (!tables_.Read()) {
+    return false;
   }
   return record_.Finish(&builder_.trace().diagnostics);
 }
 
 bool FlatJsonlReader::EffectRecord() {
-  const JsonMember* action = record_.Find("a");
-  if (action == nullptr) return Missing("a");
   std::string_view name;
-  if (!record_.String(*action, &name)) return false;
+  if (!record_.Required("a", &name)) return false;
   const std::optional<EventKind> kind = EventKindFromName(name);
-  if (!kind) return record_.Fail(*action, "an action");
+  if (!kind) return record_.Fail(*record_.Find("a"), "an action");
   FlatRecord row{"fx", *kind, {}, "", "id", "", true};
   if (HasText(*kind)) {
     row.text = "n";
@@ -158,17 +146,12 @@ bool FlatJsonlReader::Label(Event* event) {
   StackTable& stacks = builder_.trace().stacks;
   std::string_view tag;
   std::string_view name;
-  const JsonMember* t = record_.Find("t");
-  const JsonMember* n = record_.Find("n");
-  if (t != nullptr && !record_.String(*t, &tag)) return false;
-  if (n != nullptr && !record_.String(*n, &name)) return false;
+  if (!record_.Optional("t", &tag) || !record_.Optional("n", &name)) return false;
   std::string tensor;
   for (const std::string_view key : {"dt", "sh", "saved"}) {
     const JsonMember* member = record_.size() > 3 ? record_.Find(key) : nullptr;
     if (member == nullptr) continue;
-    const bool quoted = member->value.type == Type::kString;
-    StrAppend(&tensor, tensor.empty() ? "\"" : ",\"", key, "\":", quoted ? "\"" : "",
-              member->value.raw, quoted ? "\"" : "");
+    StrAppend(&tensor, tensor.empty() ? "\"" : ",\"", key, "\":", member->value.text());
   }
   if (tag.empty() && name.empty() && tensor.empty()) return true;
   uint32_t frames[2];
@@ -202,7 +185,7 @@ bool FlatJsonlReader::Identity(const FlatRecord& row, Event* event) {
   };
   if (is_program || is_numbered) {
     const bool has_handle = record_.Find(row.handle) != nullptr;
-    if (!has_handle && Requires(row, 'i')) return Missing(row.handle);
+    if (!has_handle && Requires(row, 'i')) return record_.Missing(row.handle);
     if (!record_.Optional(row.handle, &event->address)) return false;
   } else {
     const JsonMember* handle = record_.Find(row.handle);
@@ -217,9 +200,7 @@ bool FlatJsonlReader::Identity(const FlatRecord& row, Event* event) {
 bool FlatJsonlReader::SizeOrCount(const FlatRecord& row, Event* event) {
   uint64_t number = 0;
   if (row.kind == EventKind::kFailNext) {
-    const JsonMember* n = record_.Find("n");
-    if (n == nullptr) return Missing("n");
-    if (!record_.Unsigned(*n, &number)) return false;
+    if (!record_.Required("n", &number)) return false;
     event->set_fail_count(number);
   } else if (row.kind == EventKind::kPoolCreate && !IsEffect(row)) {
     uint64_t flags = 0;
@@ -231,11 +212,9 @@ bool FlatJsonlReader::SizeOrCount(const FlatRecord& row, Event* event) {
     }
     event->set_pool_flags(flags);
   } else if (row.kind != EventKind::kMark || IsEffect(row)) {
-    if (const JsonMember* size = record_.Find("b")) {
-      if (!record_.Unsigned(*size, &number)) return false;
-      event->size = Bytes(number);
-    } else if (Requires(row, 'b')) {
-      return Missing("b");
+    if (!(Requires(row, 'b') ? record_.Required("b", &event->size)
+                             : record_.Optional("b", &event->size))) {
+      return false;
     }
   }
   return record_.Optional("bs", &event->block_size);
@@ -247,7 +226,7 @@ bool FlatJsonlReader::Place(const FlatRecord& row, Event* event, int* device) {
   if (!tables_.Device(device)) return false;
   const JsonMember* stream = record_.Find("s");
   if (stream != nullptr && !Stream(*stream, &event->stream)) return false;
-  if (stream == nullptr && Requires(row, 's')) return Missing("s");
+  if (stream == nullptr && Requires(row, 's')) return record_.Missing("s");
   if (trace.is_program && UsesHandle(row) && !homes_.empty()) {
     const auto home = homes_.find(event->address.value());
     if (home != homes_.end()) {
@@ -276,7 +255,7 @@ bool FlatJsonlReader::Place(const FlatRecord& row, Event* event, int* device) {
     if (!pool) return record_.Fail(*member, "at most 65536 pools");
     event->pool = *pool;
   } else if (Requires(row, 'p')) {
-    return Missing("p");
+    return record_.Missing("p");
   }
   return true;
 }
@@ -292,24 +271,20 @@ bool FlatJsonlReader::TextOrStack(const FlatRecord& row, Event* event) {
       }
       event->text_or_stack = builder_.trace().strings.Intern(text);
     } else if (Requires(row, 't')) {
-      return Missing(row.text);
+      return record_.Missing(row.text);
     }
   } else if (IsReset(row.kind) && !IsEffect(row)) {
-    const JsonMember* what = record_.Find("n");
-    if (what == nullptr) return Missing("n");
     std::string_view text;
-    if (!record_.String(*what, &text)) return false;
+    if (!record_.Required("n", &text)) return false;
     const std::optional<EventKind> kind = EventKindFromName(text);
     if (!kind || !IsReset(*kind)) {
-      return record_.Fail(*what, "\"reset_peak\" or \"reset_accumulated\"");
+      return record_.Fail(*record_.Find("n"), "\"reset_peak\" or \"reset_accumulated\"");
     }
     event->kind = *kind;
   } else if (row.has_label && !Label(event)) {
     return false;
   }
-  if (HasText(row.kind)) return true;
-  const JsonMember* stack = record_.Find("st");
-  return stack == nullptr || tables_.DefinedStack(*stack, &event->text_or_stack);
+  return HasText(row.kind) || tables_.DefinedStack(&event->text_or_stack);
 }
 
 // Reads the time, and adds the event to the devices that it concerns.

@@ -6,15 +6,12 @@
 
 #include "trace/bytes/json_scanner.h"
 #include "trace/formats/flat/flat_records.h"
-#include "trace/value/layout_fields.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
 
 namespace memreplay {
 namespace {
-
-using Type = JsonValue::Type;
 
 // Whether a schedule's record has this member even where its value is the default; null: an effect.
 bool Requires(const FlatRecord* record, char what) {
@@ -114,9 +111,7 @@ absl::Status FlatJsonlWriter::ProgramHeader() {
           StrCat("the trace is not well formed: the program's header has \"", member.key,
                  "\", expected config, seed or meta"));
     }
-    const bool quoted = member.value.type == Type::kString;
-    StrAppend(&out_, ",\"", member.key, "\":", quoted ? "\"" : "", member.value.raw,
-              quoted ? "\"" : "");
+    StrAppend(&out_, ",\"", member.key, "\":", member.value.text());
   }
   return absl::OkStatus();
 }
@@ -247,9 +242,7 @@ std::string FlatJsonlWriter::MakeLabel(uint32_t stack) {
   for (const std::string_view key : {"dt", "sh", "saved"}) {
     for (const JsonMember& member : members) {
       if (member.key != key) continue;
-      const bool quoted = member.value.type == Type::kString;
-      StrAppend(&canonical, canonical.empty() ? "\"" : ",\"", key, "\":", quoted ? "\"" : "",
-                member.value.raw, quoted ? "\"" : "");
+      StrAppend(&canonical, canonical.empty() ? "\"" : ",\"", key, "\":", member.value.text());
     }
   }
   if (canonical != text) return "";

@@ -1,5 +1,5 @@
-// The records of flat JSON lines that are not events: tables of frames and stacks, final states,
-// annotations, diagnostics (docs/formats.md). Used by flat_jsonl_reader.cc.
+// The records of flat JSON lines that are not events: the header, tables of frames and stacks,
+// final states, annotations, diagnostics (docs/formats.md). Used by flat_jsonl_reader.cc.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,20 @@ class FlatTables {
  public:
   FlatTables(JsonRecord& record, TraceBuilder& builder) : record_(record), builder_(builder) {}
 
-  // Reads a record with "k" `kind`; sets `known` to whether it is one of these.
-  bool Read(std::string_view kind, bool* known);
+  // Reads the header. `declared_devices` becomes the number of devices that the schedule declares,
+  // at least 1.
+  bool Header(int* declared_devices);
+  // Reads a record of another kind.
+  bool Read();
 
   // Reads the member "d", which is 0 if absent.
   bool Device(int* device);
-  // Finds a stack that a record "st" defined.
-  bool DefinedStack(const JsonMember& member, uint32_t* stack);
+  // Reads the member "st", if any: a stack that a record "st" defined.
+  bool DefinedStack(uint32_t* stack);
 
  private:
-  bool Missing(std::string_view key);
+  // Reads the member "i", the number of a frame or stack.
+  bool Index(size_t expected);
   bool FrameRecord();
   bool StackRecord();
   bool DeviceRecord();
@@ -39,7 +43,6 @@ class FlatTables {
 
   JsonRecord& record_;
   TraceBuilder& builder_;
-  std::string_view kind_;
   // Indexes in the tables by number in the file. Number 0 is none.
   std::vector<uint32_t> frames_ = {0};
   std::vector<uint32_t> stacks_ = {kNoStack};

@@ -43,8 +43,14 @@ bool JsonRecord::Fail(const JsonMember& member, std::string_view expected) {
               Describe(member.value));
 }
 
-bool JsonRecord::Missing(std::string_view key, std::string_view what) {
+bool JsonRecord::Missing(std::string_view key) {
+  const std::string what = kind_ == "h" ? "the header" : StrCat("a record \"", kind_, "\"");
   return FailAt(0, StrCat("a member \"", key, "\" in ", what), "none");
+}
+
+bool JsonRecord::ReadKind() {
+  const JsonMember* k = Find("k");
+  return k == nullptr ? FailAt(0, "a member \"k\"", "none") : String(*k, &kind_);
 }
 
 std::string JsonRecord::Describe(const JsonValue& value) {
@@ -74,23 +80,19 @@ const JsonMember* JsonRecord::Find(std::string_view key) {
 }
 
 bool JsonRecord::Unsigned(const JsonMember& member, uint64_t* value) {
-  if (member.value.type == Type::kNumber) {
-    if (const auto parsed = ParseUint64(member.value.raw)) {
-      *value = *parsed;
-      return true;
-    }
-  }
-  return Fail(member, "an integer from 0 to 18446744073709551615");
+  const auto parsed =
+      member.value.type == Type::kNumber ? ParseUint64(member.value.raw) : std::nullopt;
+  if (!parsed) return Fail(member, "an integer from 0 to 18446744073709551615");
+  *value = *parsed;
+  return true;
 }
 
 bool JsonRecord::Signed(const JsonMember& member, int64_t* value) {
-  if (member.value.type == Type::kNumber) {
-    if (const auto parsed = ParseInt64(member.value.raw)) {
-      *value = *parsed;
-      return true;
-    }
-  }
-  return Fail(member, "a 64-bit integer");
+  const auto parsed =
+      member.value.type == Type::kNumber ? ParseInt64(member.value.raw) : std::nullopt;
+  if (!parsed) return Fail(member, "a 64-bit integer");
+  *value = *parsed;
+  return true;
 }
 
 bool JsonRecord::Below(const JsonMember& member, uint64_t limit, uint64_t* value) {

@@ -26,12 +26,16 @@ class JsonRecord {
 
   absl::Status TakeError() { return std::move(error_); }
 
+  // Reads the member "k", which every line has, and keeps it for kind().
+  bool ReadKind();
+  std::string_view kind() const { return kind_; }
+
   // Report an error at `offset` in the line, or at `place`, a view into it.
   bool FailAt(size_t offset, std::string_view expected, std::string_view found);
   bool Fail(std::string_view place, std::string_view expected, std::string_view found);
   bool Fail(const JsonMember& member, std::string_view expected);
-  // Reports a missing member of `what`, such as "a record \"seg\"".
-  bool Missing(std::string_view key, std::string_view what);
+  // Reports a missing member of this record.
+  bool Missing(std::string_view key);
   static std::string Describe(const JsonValue& value);  // for "found"
 
   // Returns a member and marks it as used; null if absent.
@@ -62,6 +66,13 @@ class JsonRecord {
     return member == nullptr || Value(*member, value);
   }
 
+  // Reads a member that must be there.
+  template <typename T>
+  bool Required(std::string_view key, T* value) {
+    const JsonMember* member = Find(key);
+    return member == nullptr ? Missing(key) : Value(*member, value);
+  }
+
   // Counts members that were not read; a duplicate key is an error.
   bool Finish(Diagnostics* diagnostics);
 
@@ -90,6 +101,7 @@ class JsonRecord {
   std::string_view Hold(std::string text);
 
   std::string_view line_;
+  std::string_view kind_;
   uint64_t begin_ = 0;
   uint64_t number_ = 0;
   std::vector<JsonMember> members_;

@@ -5,7 +5,6 @@
 #include "proto/trace.pb.h"
 #include "trace/formats/protobuf/file_kinds.h"
 #include "trace/formats/protobuf/protobuf_format.h"
-#include "trace/value/layout_fields.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
 #include "trace/value/utf8.h"
@@ -129,13 +128,9 @@ class ProtobufReader {
       trace_.pools.push_back({header.pool_first(i), header.pool_second(i)});
     }
     for (const std::string& name : header.layout()) {
-      bool known = false;
-      for (const LayoutField& field : kLayoutFields) {
-        if (field.name != name) continue;
-        trace_.layout.*field.field = true;
-        known = true;
+      if (!trace_.layout.Set(name)) {
+        return Fail("a fact of the layout", StrCat("'", CutText(name, 40), "'"));
       }
-      if (!known) return Fail("a fact of the layout", StrCat("'", CutText(name, 40), "'"));
     }
     trace_.layout.pickle_protocol = static_cast<int>(header.pickle_protocol());
     if (header.has_settings()) {
@@ -176,11 +171,13 @@ class ProtobufReader {
       return Fail("columns of frames of the same length", "different lengths");
     }
     for (int i = 0; i < frames.name_size(); ++i) {
-      if (frames.filename(i) >= texts_.size() || frames.name(i) >= texts_.size()) {
-        return Fail("texts that came before", "a higher number");
+      Frame frame;
+      frame.line = frames.line(i);
+      if (!Find(texts_, frames.filename(i), "texts", &frame.filename) ||
+          !Find(texts_, frames.name(i), "texts", &frame.name)) {
+        return false;
       }
-      frames_.push_back(trace_.stacks.InternFrame(
-          {texts_[frames.filename(i)], texts_[frames.name(i)], frames.line(i)}));
+      frames_.push_back(trace_.stacks.InternFrame(frame));
     }
     return true;
   }
@@ -194,9 +191,7 @@ class ProtobufReader {
       }
       list.clear();
       for (uint32_t i = 0; i < depth; ++i) {
-        const uint32_t frame = stacks.frame(at++);
-        if (frame >= frames_.size()) return Fail("frames that came before", "a higher number");
-        list.push_back(frames_[frame]);
+        if (!Find(frames_, stacks.frame(at++), "frames", &list.emplace_back())) return false;
       }
       stacks_.push_back(trace_.stacks.InternStack(list));
     }
@@ -222,6 +217,18 @@ class ProtobufReader {
     if (column.empty() || column.size() == length) return true;
     return Fail(StrCat("a column ", name, " of ", length, " or none"), StrCat(column.size()));
   }
+  // Returns an element of a column; 0 if the column is absent.
+  template <typename Column>
+  static auto At(const Column& column, int i) {
+    return column.empty() ? 0 : column.Get(i);
+  }
+  // Looks up a text, frame or stack by its number in the file.
+  bool Find(const std::vector<uint32_t>& table, uint32_t number, std::string_view what,
+            uint32_t* found) {
+    if (number >= table.size()) return Fail(StrCat(what, " that came before"), "a higher number");
+    *found = table[number];
+    return true;
+  }
 
   bool Events(const file::Events& from) {
     if (trace_.devices.empty()) return Fail("a device before its events", "none");
@@ -244,32 +251,25 @@ class ProtobufReader {
         return Fail("a known kind of event", StrCat("number ", from.kind(i)));
       }
       event.kind = *kinds_[kind];
-      if (!from.pool().empty()) {
-        if (from.pool(i) >= trace_.pools.size()) return Fail("a pool of the header", "another");
-        event.pool = static_cast<uint16_t>(from.pool(i));
+      const uint32_t pool = At(from.pool(), i);
+      if (pool >= trace_.pools.size()) return Fail("a pool of the header", "another");
+      event.pool = static_cast<uint16_t>(pool);
+      event.id = At(from.id_plus_1(), i) - 1;
+      event.address = Address(address += static_cast<uint64_t>(At(from.address_change(), i)));
+      event.size = Bytes(At(from.size(), i));
+      event.block_size = Bytes(At(from.block_size(), i));
+      event.stream = At(from.stream(), i);
+      if (event.stream >= trace_.streams.size() && event.stream != 0) {
+        return Fail("a stream of the header", StrCat("number ", event.stream));
       }
-      if (!from.id_plus_1().empty()) event.id = from.id_plus_1(i) - 1;
-      if (!from.address_change().empty()) {
-        address += static_cast<uint64_t>(from.address_change(i));
+      const std::vector<uint32_t>& table = HasText(event.kind) ? texts_ : stacks_;
+      const uint32_t text_or_stack = At(from.text_or_stack(), i);
+      if (text_or_stack >= table.size()) {
+        return Fail("texts and stacks that came before", "a higher number");
       }
-      event.address = Address(address);
-      if (!from.size().empty()) event.size = Bytes(from.size(i));
-      if (!from.block_size().empty()) event.block_size = Bytes(from.block_size(i));
-      if (!from.stream().empty()) {
-        event.stream = from.stream(i);
-        if (event.stream >= trace_.streams.size() && event.stream != 0) {
-          return Fail("a stream of the header", StrCat("number ", event.stream));
-        }
-      }
-      if (!from.text_or_stack().empty()) {
-        const std::vector<uint32_t>& table = HasText(event.kind) ? texts_ : stacks_;
-        if (from.text_or_stack(i) >= table.size()) {
-          return Fail("texts and stacks that came before", "a higher number");
-        }
-        event.text_or_stack = table[from.text_or_stack(i)];
-      }
+      event.text_or_stack = table[text_or_stack];
       device.events.push_back(event);
-      if (!from.time_change().empty()) time += static_cast<uint64_t>(from.time_change(i));
+      time += static_cast<uint64_t>(At(from.time_change(), i));
       if (has_times_) device.time_us.push_back(static_cast<int64_t>(time));
     }
     events_ += static_cast<uint64_t>(count);
@@ -291,9 +291,10 @@ class ProtobufReader {
         return Fail(StrCat("a note at event ", least, " to ", device.events.size()),
                     StrCat("one at ", from.event(i)));
       }
-      if (from.name(i) >= texts_.size()) return Fail("texts that came before", "a higher number");
-      device.notes.push_back({static_cast<NoteKind>(kind), texts_[from.name(i)], from.event(i),
-                              Address(from.address(i))});
+      uint32_t name = kNoText;
+      if (!Find(texts_, from.name(i), "texts", &name)) return false;
+      device.notes.push_back(
+          {static_cast<NoteKind>(kind), name, from.event(i), Address(from.address(i))});
     }
     return true;
   }
@@ -302,16 +303,16 @@ class ProtobufReader {
     if (trace_.devices.empty() || !trace_.devices.back().has_final_state) {
       return Fail("a device with a final state before its segments", "none");
     }
-    if (from.stack() >= stacks_.size()) return Fail("stacks that came before", "a higher number");
-    trace_.devices.back().final_state.push_back({Address(from.address()),
-                                                 Bytes(from.total_size()),
-                                                 StreamHandle(from.stream()),
-                                                 PoolId{from.pool_first(), from.pool_second()},
-                                                 from.is_large(),
-                                                 from.is_expandable(),
-                                                 stacks_[from.stack()],
-                                                 {}});
-    return true;
+    SegmentInfo& segment = trace_.devices.back().final_state.emplace_back();
+    segment = {Address(from.address()),
+               Bytes(from.total_size()),
+               StreamHandle(from.stream()),
+               PoolId{from.pool_first(), from.pool_second()},
+               from.is_large(),
+               from.is_expandable(),
+               kNoStack,
+               {}};
+    return Find(stacks_, from.stack(), "stacks", &segment.stack);
   }
 
   bool Blocks(const file::Blocks& from) {
@@ -330,33 +331,26 @@ class ProtobufReader {
     for (int i = 0; i < count; ++i) {
       BlockInfo block;
       block.size = Bytes(from.size(i));
-      if (!from.address_change().empty()) address += static_cast<uint64_t>(from.address_change(i));
-      block.address = Address(address);
-      if (!from.requested_size().empty()) block.requested_size = Bytes(from.requested_size(i));
-      const uint32_t state = from.state().empty() ? 0 : from.state(i);
+      block.address = Address(address += static_cast<uint64_t>(At(from.address_change(), i)));
+      block.requested_size = Bytes(At(from.requested_size(), i));
+      const uint32_t state = At(from.state(), i);
       if (state > static_cast<uint32_t>(BlockState::kInactive)) {
         return Fail("states of blocks from 0 to 2", StrCat(state));
       }
       block.state = static_cast<BlockState>(state);
-      if (!from.id_plus_1().empty()) block.id = from.id_plus_1(i) - 1;
-      if (!from.stack().empty()) {
-        if (from.stack(i) >= stacks_.size()) {
-          return Fail("stacks that came before", "a higher number");
-        }
-        block.stack = stacks_[from.stack(i)];
-      }
+      block.id = At(from.id_plus_1(), i) - 1;
+      if (!Find(stacks_, At(from.stack(), i), "stacks", &block.stack)) return false;
       blocks.push_back(block);
     }
     return true;
   }
 
   bool Annotate(const file::Annotation& from) {
-    if (from.name() >= texts_.size() || from.stage() >= texts_.size()) {
-      return Fail("texts that came before", "a higher number");
-    }
-    trace_.annotations.push_back(
-        {texts_[from.name()], texts_[from.stage()], from.device(), from.time_us()});
-    return true;
+    Annotation& annotation = trace_.annotations.emplace_back();
+    annotation.device = from.device();
+    annotation.time_us = from.time_us();
+    return Find(texts_, from.name(), "texts", &annotation.name) &&
+           Find(texts_, from.stage(), "texts", &annotation.stage);
   }
 
   bool Diagnostic(const file::Diagnostic& from) {

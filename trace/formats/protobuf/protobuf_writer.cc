@@ -4,7 +4,6 @@
 #include "proto/trace.pb.h"
 #include "trace/formats/protobuf/file_kinds.h"
 #include "trace/formats/protobuf/protobuf_format.h"
-#include "trace/value/layout_fields.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
@@ -185,38 +184,34 @@ class ProtobufWriter {
   void Events(const DeviceTrace& device, size_t begin, size_t end, file::Events* to) {
     events_ += end - begin;
     // Fills a column unless all its values are zero.
-    const auto column = [&](auto value, auto add) {
+    const auto column = [&](auto* values, auto value) {
       bool any = false;
       for (size_t i = 0; i < end - begin && !any; ++i) any = value(i) != 0;
-      for (size_t i = 0; i < end - begin && any; ++i) add(value(i));
+      for (size_t i = 0; i < end - begin && any; ++i) values->Add(value(i));
+    };
+    // The difference from the value before, which fits into 64 bits if it wraps around.
+    const auto change = [](uint64_t value, uint64_t before) {
+      return static_cast<int64_t>(value - before);
     };
     std::vector<Event> events;  // a copy, since each column reads the events again
     events.reserve(end - begin);
     for (size_t i = begin; i < end; ++i) events.push_back(device.events[i]);
     for (const Event& event : events) to->add_kind(kinds_[static_cast<size_t>(event.kind)]);
-    column([&](size_t i) { return uint32_t{events[i].pool}; },
-           [&](uint32_t v) { to->add_pool(v); });
-    column([&](size_t i) { return events[i].id + 1; }, [&](uint32_t v) { to->add_id_plus_1(v); });
-    column(
-        [&](size_t i) {
-          const uint64_t before = i == 0 ? 0 : events[i - 1].address.value();
-          return static_cast<int64_t>(events[i].address.value() - before);
-        },
-        [&](int64_t v) { to->add_address_change(v); });
-    column([&](size_t i) { return events[i].size.value(); }, [&](uint64_t v) { to->add_size(v); });
-    column([&](size_t i) { return events[i].block_size.value(); },
-           [&](uint64_t v) { to->add_block_size(v); });
-    column([&](size_t i) { return events[i].stream; }, [&](uint32_t v) { to->add_stream(v); });
-    column([&](size_t i) { return events[i].text_or_stack; },
-           [&](uint32_t v) { to->add_text_or_stack(v); });
+    column(to->mutable_pool(), [&](size_t i) { return uint32_t{events[i].pool}; });
+    column(to->mutable_id_plus_1(), [&](size_t i) { return events[i].id + 1; });
+    column(to->mutable_address_change(), [&](size_t i) {
+      return change(events[i].address.value(), i == 0 ? 0 : events[i - 1].address.value());
+    });
+    column(to->mutable_size(), [&](size_t i) { return events[i].size.value(); });
+    column(to->mutable_block_size(), [&](size_t i) { return events[i].block_size.value(); });
+    column(to->mutable_stream(), [&](size_t i) { return events[i].stream; });
+    column(to->mutable_text_or_stack(), [&](size_t i) { return events[i].text_or_stack; });
     if (device.time_us.empty()) return;
-    column(
-        [&](size_t i) {
-          const int64_t* const times = device.time_us.data() + begin;
-          const auto before = i == 0 ? 0 : static_cast<uint64_t>(times[i - 1]);
-          return static_cast<int64_t>(static_cast<uint64_t>(times[i]) - before);
-        },
-        [&](int64_t v) { to->add_time_change(v); });
+    column(to->mutable_time_change(), [&](size_t i) {
+      const int64_t* const times = device.time_us.data() + begin;
+      return change(static_cast<uint64_t>(times[i]),
+                    i == 0 ? 0 : static_cast<uint64_t>(times[i - 1]));
+    });
   }
 
   void Segment(const SegmentInfo& segment) {

@@ -1,7 +1,6 @@
 #include "trace/formats/torch/snapshot_assembly.h"
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
+#include "trace/value/trace_builder.h"
 
 namespace memreplay {
 namespace {
@@ -23,12 +23,11 @@ constexpr uint64_t kMaxDevice = 1023;
 // What is kept of what ended a script, in bytes.
 constexpr size_t kMaxEnded = 2000;
 
-absl::Status At(std::string_view place, const absl::Status& status) {
-  return absl::InvalidArgumentError(StrCat(place, ": ", status.message()));
+absl::Status At(std::string_view place, std::string_view what) {
+  return absl::InvalidArgumentError(StrCat(place, ": ", what));
 }
-
-bool IsText(const ValueHeap& heap, Value value, std::string_view text) {
-  return value.is(Kind::kString) && heap.strings()[value.index()] == text;
+absl::Status At(std::string_view place, const absl::Status& status) {
+  return At(place, ToStd(status.message()));
 }
 
 }  // namespace
@@ -49,11 +48,7 @@ absl::Status SnapshotAssembly::Spend(uint64_t elements) {
 
 absl::Status SnapshotAssembly::CheckList(Value* slot, Value holder, std::string_view what) {
   *slot = heap_.Resolve(*slot);
-  if (!slot->is(Kind::kObject) ||
-      (heap_.type(*slot) != Type::kList && heap_.type(*slot) != Type::kTuple)) {
-    return absl::InvalidArgumentError(
-        StrCat(Place(holder, what), ": expected a list, found ", heap_.Describe(*slot)));
-  }
+  if (!heap_.is_sequence(*slot)) return At(Place(holder, what), heap_.Expected("a list", *slot));
   return Spend(heap_.view(*slot).size());
 }
 
@@ -68,8 +63,7 @@ absl::Status SnapshotAssembly::Run(Value root) {
   root = heap_.Resolve(root);
   heap_.DropMemo();
   if (!root.is(Kind::kObject)) {
-    return absl::InvalidArgumentError(StrCat(
-        "expected a dict with 'segments' or a list of segments, found ", heap_.Describe(root)));
+    return heap_.Expected("a dict with 'segments' or a list of segments", root);
   }
   if (heap_.type(root) != Type::kDict) {
     Value list = root;
@@ -82,31 +76,33 @@ absl::Status SnapshotAssembly::Run(Value root) {
           root,
           "the dict has neither 'segments' nor 'device_traces', so it is not a memory snapshot"));
     }
-    absl::Status status;
-    if (traces != nullptr) status = TakeTraces(traces, root);
-    if (status.ok() && segments != nullptr) status = TakeSegments(segments, root);
-    if (!status.ok()) return status;
+    if (traces != nullptr) RETURN_IF_ERROR(TakeTraces(traces, root));
+    if (segments != nullptr) RETURN_IF_ERROR(TakeSegments(segments, root));
+    const auto take_text = [&](Value text, std::string_view what, std::string* to) {
+      uint32_t index = 0;
+      const absl::Status status = records_.TakeText(heap_.Resolve(text), &index);
+      *to = std::string(trace_->strings[index]);
+      return status.ok() ? status : At(Place(root, what), status);
+    };
     const absl::Span<Value> items = heap_.items(root);
     for (size_t i = 0; i < items.size(); i += 2) {
-      if (IsText(heap_, items[i], "allocator_settings")) {
-        status = TakeSettings(&items[i + 1], root);
-      } else if (IsText(heap_, items[i], "external_annotations")) {
-        status = TakeAnnotations(&items[i + 1], root);
-      } else if (IsText(heap_, items[i], "torch_version")) {
-        uint32_t text = 0;
-        status = records_.TakeText(heap_.Resolve(items[i + 1]), &text);
-        if (!status.ok()) return At(Place(root, "'torch_version'"), status);
-        trace_->torch_version = std::string(trace_->strings[text]);
-      } else if (IsText(heap_, items[i], "memreplay_ended")) {
-        uint32_t text = 0;
-        status = records_.TakeText(heap_.Resolve(items[i + 1]), &text);
-        if (!status.ok()) return At(Place(root, "'memreplay_ended'"), status);
-        trace_->ended = std::string(trace_->strings[text].substr(0, kMaxEnded));
-      } else if (IsText(heap_, items[i], "memreplay")) {
-        status = TakeNotes(&items[i + 1], root);
-      } else if (!IsText(heap_, items[i], "segments") &&
-                 !IsText(heap_, items[i], "device_traces")) {
-        records_.CountUnknownKey("the top level", items[i], heap_.position(root));
+      absl::Status status;
+      switch (records_.KeyOf(items[i])) {
+        case SnapshotKey("allocator_settings"): status = TakeSettings(&items[i + 1], root); break;
+        case SnapshotKey("external_annotations"):
+          status = TakeAnnotations(&items[i + 1], root);
+          break;
+        case SnapshotKey("torch_version"):
+          status = take_text(items[i + 1], "'torch_version'", &trace_->torch_version);
+          break;
+        case SnapshotKey("memreplay_ended"):
+          status = take_text(items[i + 1], "'memreplay_ended'", &trace_->ended);
+          trace_->ended = trace_->ended.substr(0, kMaxEnded);
+          break;
+        case SnapshotKey("memreplay"): status = TakeNotes(&items[i + 1], root); break;
+        case SnapshotKey("segments"):
+        case SnapshotKey("device_traces"): break;
+        default: records_.CountUnknownKey("the top level", items[i], heap_.position(root));
       }
       if (!status.ok()) return status;
     }
@@ -157,10 +153,8 @@ absl::Status SnapshotAssembly::CheckEvent(const Event& event, uint32_t record, s
                                           int device) const {
   const uint8_t fields = event.scratch;
   const auto place = [&] { return StrCat("trace entry ", entry, " of device ", device); };
-  if ((fields & Records::kBad) != 0) {
-    return absl::InvalidArgumentError(
-        StrCat(place(), ": ", records_.ProblemOf(Records::kEvent, record)));
-  }
+  if ((fields & Records::kBad) != 0)
+    return At(place(), records_.ProblemOf(Records::kEvent, record));
   if ((fields & Records::kUnknownAction) != 0) return absl::OkStatus();
   const uint8_t address = event.kind == EventKind::kOom
                               ? Records::kHasDeviceFree | Records::kHasAddress
@@ -206,9 +200,8 @@ absl::Status SnapshotAssembly::TakeTrace(const ValueHeap::View& entries, int num
   for (size_t i = kept; i < entries.size(); ++i) {
     const Value entry = heap_.Resolve(entries[i]);
     if (!entry.is_record(Records::kEvent)) {
-      return absl::InvalidArgumentError(StrCat("trace entry ", i, " of device ", number,
-                                               ": expected a dict with 'action', found ",
-                                               heap_.Describe(entry)));
+      return At(StrCat("trace entry ", i, " of device ", number),
+                heap_.Expected("a dict with 'action'", entry));
     }
     Event event = store[entry.index()];
     note_time(event);
@@ -238,21 +231,17 @@ absl::Status SnapshotAssembly::TakeTrace(const ValueHeap::View& entries, int num
 absl::Status SnapshotAssembly::TakeSegments(Value* slot, Value holder) {
   has_segments_ = true;
   absl::Span<Value> segments;
-  absl::Status status = TakeList(slot, holder, "segments", &segments);
-  for (size_t i = 0; status.ok() && i < segments.size(); ++i) {
-    status = TakeSegment(&segments[i]);
-  }
-  return status;
+  RETURN_IF_ERROR(TakeList(slot, holder, "segments", &segments));
+  for (Value& segment : segments) RETURN_IF_ERROR(TakeSegment(&segment));
+  return absl::OkStatus();
 }
 
 absl::Status SnapshotAssembly::TakeSegment(Value* slot) {
   const Value dict = *slot = heap_.Resolve(*slot);
-  if (!dict.is(Kind::kObject) || heap_.type(dict) != Type::kDict) {
-    return absl::InvalidArgumentError(
-        StrCat("segment ", segment_count_, ": expected a dict, found ", heap_.Describe(dict)));
-  }
+  const std::string name = StrCat("segment ", segment_count_);
+  if (!heap_.is(dict, Type::kDict)) return At(name, heap_.Expected("a dict", dict));
   SegmentInfo segment;
-  uint64_t device = 0, address = 0, total = 0, stream = 0, other = 0;
+  uint64_t device = 0, ignored = 0;
   std::optional<uint64_t> allocated, active;
   uint16_t pool = 0;
   Value* blocks = nullptr;
@@ -263,45 +252,40 @@ absl::Status SnapshotAssembly::TakeSegment(Value* slot) {
     Value* const value = &items[i + 1];
     absl::Status status;
     switch (records_.KeyOf(key)) {
-      case SnapshotKey::kDevice: status = records_.TakeInteger(*value, &device); break;
-      case SnapshotKey::kAddress:
+      case SnapshotKey("device"): status = records_.TakeInteger(*value, &device); break;
+      case SnapshotKey("address"):
         has_address = true;
-        status = records_.TakeInteger(*value, &address);
+        status = records_.TakeInteger(*value, &segment.address);
         break;
-      case SnapshotKey::kTotalSize:
+      case SnapshotKey("total_size"):
         has_total = true;
-        status = records_.TakeInteger(*value, &total);
+        status = records_.TakeInteger(*value, &segment.total_size);
         break;
-      case SnapshotKey::kAllocatedSize:
-        status = records_.TakeInteger(*value, &other);
-        allocated = other;
+      case SnapshotKey("allocated_size"):
+        status = records_.TakeInteger(*value, &allocated.emplace());
         break;
-      case SnapshotKey::kActiveSize:
-        status = records_.TakeInteger(*value, &other);
-        active = other;
+      case SnapshotKey("active_size"):
+        status = records_.TakeInteger(*value, &active.emplace());
         break;
-      case SnapshotKey::kRequestedSize: status = records_.TakeInteger(*value, &other); break;
-      case SnapshotKey::kStream: status = records_.TakeInteger(*value, &stream); break;
-      case SnapshotKey::kSegmentType:
-        segment.is_large = records_.KeyOf(*value) == SnapshotKey::kLarge;
-        if (!segment.is_large && records_.KeyOf(*value) != SnapshotKey::kSmall) {
-          status = absl::InvalidArgumentError(
-              StrCat("expected 'large' or 'small', found ", heap_.Describe(*value)));
+      case SnapshotKey("requested_size"): status = records_.TakeInteger(*value, &ignored); break;
+      case SnapshotKey("stream"): status = records_.TakeInteger(*value, &segment.stream); break;
+      case SnapshotKey("segment_type"):
+        segment.is_large = records_.KeyOf(*value) == SnapshotKey("large");
+        if (!segment.is_large && records_.KeyOf(*value) != SnapshotKey("small")) {
+          status = heap_.Expected("'large' or 'small'", *value);
         }
         break;
-      case SnapshotKey::kSegmentPoolId: status = records_.TakePool(value, &pool); break;
-      case SnapshotKey::kIsExpandable:
+      case SnapshotKey("segment_pool_id"): status = records_.TakePool(value, &pool); break;
+      case SnapshotKey("is_expandable"):
         trace_->layout.has_is_expandable = true;
         status = records_.TakeBool(*value, &segment.is_expandable);
         break;
-      case SnapshotKey::kFrames: status = records_.TakeStack(value, &segment.stack); break;
-      case SnapshotKey::kBlocks: blocks = value; break;
+      case SnapshotKey("frames"): status = records_.TakeStack(value, &segment.stack); break;
+      case SnapshotKey("blocks"): blocks = value; break;
       default: records_.CountUnknownKey("a segment", key, heap_.position(dict));
     }
     if (!status.ok()) {
-      return At(
-          Place(dict, StrCat("'", heap_.strings()[key.index()], "' of segment ", segment_count_)),
-          status);
+      return At(Place(dict, StrCat("'", heap_.strings()[key.index()], "' of ", name)), status);
     }
   }
   const std::string_view missing = !has_address        ? "address"
@@ -309,20 +293,16 @@ absl::Status SnapshotAssembly::TakeSegment(Value* slot) {
                                    : blocks == nullptr ? "blocks"
                                                        : "";
   if (!missing.empty()) {
-    return absl::InvalidArgumentError(
-        Place(dict, StrCat("segment ", segment_count_, " has no '", missing, "'")));
+    return absl::InvalidArgumentError(Place(dict, StrCat(name, " has no '", missing, "'")));
   }
+  const uint64_t address = segment.address.value(), total = segment.total_size.value();
   if (device > kMaxDevice || total > ~uint64_t{0} - address) {
-    return absl::InvalidArgumentError(
-        Place(dict, StrCat("segment ", segment_count_,
-                           ": expected a device below 1024 and an end below 2^64, found device ",
-                           device, ", address ", address, ", total_size ", total)));
+    return At(Place(dict, name),
+              StrCat("expected a device below 1024 and an end below 2^64, found device ", device,
+                     ", address ", address, ", total_size ", total));
   }
-  segment.address = Address(address);
-  segment.total_size = Bytes(total);
-  segment.stream = StreamHandle(stream);
   segment.pool_id = trace_->pools[pool];
-  records_.NoteStream(stream);
+  records_.NoteStream(segment.stream.value());
   RETURN_IF_ERROR(TakeBlocks(blocks, dict, &segment));
   CheckSums(segment, allocated, active);
   devices_[static_cast<int>(device)].final_state.push_back(std::move(segment));
@@ -342,13 +322,11 @@ absl::Status SnapshotAssembly::TakeBlocks(Value* slot, Value holder, SegmentInfo
     };
     const Value item = heap_.Resolve(items[i]);
     if (!item.is_record(Records::kBlock)) {
-      return absl::InvalidArgumentError(
-          StrCat(place(), ": expected a dict with 'state', found ", heap_.Describe(item)));
+      return At(place(), heap_.Expected("a dict with 'state'", item));
     }
     const Records::Block& block = records_.blocks()[item.index()];
     if ((block.fields & Records::kBad) != 0) {
-      return absl::InvalidArgumentError(
-          StrCat(place(), ": ", records_.ProblemOf(Records::kBlock, item.index())));
+      return At(place(), records_.ProblemOf(Records::kBlock, item.index()));
     }
     if ((block.fields & Records::kHasSize) == 0) {
       return absl::InvalidArgumentError(StrCat(place(), " has no 'size'"));
@@ -360,7 +338,7 @@ absl::Status SnapshotAssembly::TakeBlocks(Value* slot, Value holder, SegmentInfo
       ++without_address;
     }
     if (info.size.value() > ~uint64_t{0} - info.address.value()) {
-      return absl::InvalidArgumentError(StrCat(place(), ": expected an end below 2^64"));
+      return At(place(), "expected an end below 2^64");
     }
     next = info.address + info.size;
   }
@@ -404,9 +382,8 @@ void SnapshotAssembly::CheckSums(const SegmentInfo& segment, std::optional<uint6
 absl::Status SnapshotAssembly::TakeSettings(Value* slot, Value holder) {
   const Value dict = *slot = heap_.Resolve(*slot);
   if (dict.is(Kind::kNone)) return absl::OkStatus();
-  if (!dict.is(Kind::kObject) || heap_.type(dict) != Type::kDict) {
-    return absl::InvalidArgumentError(StrCat(Place(holder, "allocator_settings"),
-                                             ": expected a dict, found ", heap_.Describe(dict)));
+  if (!heap_.is(dict, Type::kDict)) {
+    return At(Place(holder, "allocator_settings"), heap_.Expected("a dict", dict));
   }
   trace_->layout.has_allocator_settings = true;
   RecordedSettings& settings = trace_->settings.emplace();
@@ -414,38 +391,30 @@ absl::Status SnapshotAssembly::TakeSettings(Value* slot, Value holder) {
   for (size_t i = 0; i < items.size(); i += 2) {
     const Value value = heap_.Resolve(items[i + 1]);
     absl::Status status;
-    int64_t integer = 0;
     uint32_t text = 0;
-    bool flag = false;
     switch (records_.KeyOf(items[i])) {
-      case SnapshotKey::kConf:
+      case SnapshotKey("PYTORCH_CUDA_ALLOC_CONF"):
         status = records_.TakeText(value, &text);
         settings.conf = std::string(trace_->strings[text]);
         break;
-      case SnapshotKey::kMaxSplitSize:
-        status = records_.TakeSigned(value, &integer);
-        settings.max_split_size = integer;
+      case SnapshotKey("max_split_size"):
+        status = records_.TakeSigned(value, &settings.max_split_size.emplace());
         break;
-      case SnapshotKey::kGcThreshold:
+      case SnapshotKey("garbage_collection_threshold"):
         settings.garbage_collection_threshold = heap_.AsNumber(value);
-        if (!settings.garbage_collection_threshold.has_value()) {
-          status = absl::InvalidArgumentError(
-              StrCat("expected a number, found ", heap_.Describe(value)));
-        }
+        if (!settings.garbage_collection_threshold) status = heap_.Expected("a number", value);
         break;
-      case SnapshotKey::kExpandableSegments:
-        status = records_.TakeBool(value, &flag);
-        settings.expandable_segments = flag;
+      case SnapshotKey("expandable_segments"):
+        status = records_.TakeBool(value, &settings.expandable_segments.emplace());
         break;
-      case SnapshotKey::kGraphCaptureReuse:
+      case SnapshotKey("graph_capture_record_stream_reuse"):
         trace_->layout.has_graph_capture_record_stream_reuse = true;
-        status = records_.TakeBool(value, &flag);
-        settings.graph_capture_record_stream_reuse = flag;
+        status = records_.TakeBool(value, &settings.graph_capture_record_stream_reuse.emplace());
         break;
-      case SnapshotKey::kRoundupDivisions: status = TakeRoundup(value, &settings); break;
-      case SnapshotKey::kPinnedThreads:
-      case SnapshotKey::kReleaseLock:
-      case SnapshotKey::kPinnedHostRegister: break;
+      case SnapshotKey("roundup_power2_divisions"): status = TakeRoundup(value, &settings); break;
+      case SnapshotKey("pinned_num_register_threads"):
+      case SnapshotKey("release_lock_on_cudamalloc"):
+      case SnapshotKey("pinned_use_cuda_host_register"): break;
       default: records_.CountUnknownKey("allocator_settings", items[i], heap_.position(dict));
     }
     if (!status.ok()) {
@@ -459,17 +428,14 @@ absl::Status SnapshotAssembly::TakeSettings(Value* slot, Value holder) {
 
 // Reads {"1": divisions, "2": ...}, whose keys are in MB.
 absl::Status SnapshotAssembly::TakeRoundup(Value dict, RecordedSettings* settings) {
-  if (!dict.is(Kind::kObject) || heap_.type(dict) != Type::kDict) {
-    return absl::InvalidArgumentError(StrCat("expected a dict, found ", heap_.Describe(dict)));
-  }
+  if (!heap_.is(dict, Type::kDict)) return heap_.Expected("a dict", dict);
   const absl::Span<Value> items = heap_.items(dict);
   RETURN_IF_ERROR(Spend(items.size()));
   for (size_t i = 0; i < items.size(); i += 2) {
     uint64_t megabytes = 0, divisions = 0;
     if (!items[i].is(Kind::kString) ||
         !absl::SimpleAtoi(ToAbsl(heap_.strings()[items[i].index()]), &megabytes)) {
-      return absl::InvalidArgumentError(
-          StrCat("expected megabytes as a key, found ", heap_.Describe(items[i])));
+      return heap_.Expected("megabytes as a key", items[i]);
     }
     RETURN_IF_ERROR(records_.TakeInteger(items[i + 1], &divisions));
     settings->roundup_power2_divisions.emplace_back(megabytes, divisions);
@@ -483,14 +449,12 @@ absl::Status SnapshotAssembly::TakeAnnotations(Value* slot, Value holder) {
   RETURN_IF_ERROR(TakeList(slot, holder, "external_annotations", &items));
   for (size_t i = 0; i < items.size(); ++i) {
     const Value item = heap_.Resolve(items[i]);
+    const auto place = [&] { return StrCat("external annotation ", i); };
     if (!item.is_record(Records::kAnnotation)) {
-      return absl::InvalidArgumentError(StrCat("external annotation ", i,
-                                               ": expected a dict with 'stage', found ",
-                                               heap_.Describe(item)));
+      return At(place(), heap_.Expected("a dict with 'stage'", item));
     }
     if ((records_.annotation_fields(item.index()) & Records::kBad) != 0) {
-      return absl::InvalidArgumentError(StrCat(
-          "external annotation ", i, ": ", records_.ProblemOf(Records::kAnnotation, item.index())));
+      return At(place(), records_.ProblemOf(Records::kAnnotation, item.index()));
     }
     trace_->annotations.push_back(records_.annotations()[item.index()]);
   }
@@ -502,10 +466,9 @@ absl::Status SnapshotAssembly::TakeAnnotations(Value* slot, Value holder) {
 absl::Status SnapshotAssembly::TakeNotes(Value* slot, Value holder) {
   const Value dict = *slot = heap_.Resolve(*slot);
   const auto expected = [&](std::string_view what, Value found) {
-    return absl::InvalidArgumentError(StrCat(Place(holder, "'memreplay'"), ": expected ", what,
-                                             ", found ", heap_.Describe(found)));
+    return At(Place(holder, "'memreplay'"), heap_.Expected(what, found));
   };
-  if (!dict.is(Kind::kObject) || heap_.type(dict) != Type::kDict) return expected("a dict", dict);
+  if (!heap_.is(dict, Type::kDict)) return expected("a dict", dict);
   Value* const version = heap_.Find(dict, "version");
   if (version == nullptr) return expected("a dict with 'version'", dict);
   uint64_t number = 0;
@@ -518,10 +481,10 @@ absl::Status SnapshotAssembly::TakeNotes(Value* slot, Value holder) {
   }
   if (Value* const addresses = heap_.Find(dict, "addresses"); addresses != nullptr) {
     const Value order = heap_.Resolve(*addresses);
-    if (!IsText(heap_, order, "up") && !IsText(heap_, order, "down")) {
+    trace_->addresses_ascend = records_.KeyOf(order) == SnapshotKey("up");
+    if (!*trace_->addresses_ascend && records_.KeyOf(order) != SnapshotKey("down")) {
       return expected("'up' or 'down' as 'addresses'", order);
     }
-    trace_->addresses_ascend = IsText(heap_, order, "up");
   }
   std::vector<uint32_t> texts[2];
   constexpr std::string_view kLists[] = {"kinds", "names"};
@@ -529,22 +492,21 @@ absl::Status SnapshotAssembly::TakeNotes(Value* slot, Value holder) {
     Value* const list = heap_.Find(dict, kLists[i]);
     if (list == nullptr) return expected(StrCat("a dict with '", kLists[i], "'"), dict);
     absl::Span<Value> items;
-    absl::Status status = TakeList(list, dict, kLists[i], &items);
-    for (size_t j = 0; status.ok() && j < items.size(); ++j) {
-      status = records_.TakeText(heap_.Resolve(items[j]), &texts[i].emplace_back());
+    RETURN_IF_ERROR(TakeList(list, dict, kLists[i], &items));
+    for (const Value item : items) {
+      RETURN_IF_ERROR(records_.TakeText(heap_.Resolve(item), &texts[i].emplace_back()));
     }
-    if (!status.ok()) return status;
   }
   std::vector<std::optional<NoteKind>> kinds;
   for (const uint32_t text : texts[0]) kinds.push_back(NoteKindFromName(trace_->strings[text]));
   Value* const list = heap_.Find(dict, "devices");
   if (list == nullptr) return expected("a dict with 'devices'", dict);
   absl::Span<Value> devices;
-  absl::Status status = TakeList(list, dict, "'devices' of 'memreplay'", &devices);
-  for (size_t i = 0; status.ok() && i < devices.size(); ++i) {
-    status = TakeNotesOfDevice(&devices[i], dict, kinds, texts[1]);
+  RETURN_IF_ERROR(TakeList(list, dict, "'devices' of 'memreplay'", &devices));
+  for (Value& device : devices) {
+    RETURN_IF_ERROR(TakeNotesOfDevice(&device, dict, kinds, texts[1]));
   }
-  return status;
+  return absl::OkStatus();
 }
 
 // Reads the notes of a device. A place counts the allocations and frees before it, from the start
@@ -553,9 +515,8 @@ absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
                                                  absl::Span<const std::optional<NoteKind>> kinds,
                                                  absl::Span<const uint32_t> names) {
   const Value dict = *slot = heap_.Resolve(*slot);
-  if (!dict.is(Kind::kObject) || heap_.type(dict) != Type::kDict) {
-    return absl::InvalidArgumentError(StrCat(Place(holder, "the notes of a device"),
-                                             ": expected a dict, found ", heap_.Describe(dict)));
+  if (!heap_.is(dict, Type::kDict)) {
+    return At(Place(holder, "the notes of a device"), heap_.Expected("a dict", dict));
   }
   const auto integer = [&](std::string_view key, uint64_t* number) {
     Value* const value = heap_.Find(dict, key);
@@ -573,16 +534,13 @@ absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
   for (size_t i = 0; i < kColumns; ++i) {
     Value* const list = heap_.Find(dict, kKeys[i]);
     const auto place = [&] { return Place(dict, StrCat("'", kKeys[i], "' of the notes")); };
-    if (list == nullptr) return absl::InvalidArgumentError(StrCat(place(), ": there is none"));
+    if (list == nullptr) return At(place(), "there is none");
     *list = heap_.Resolve(*list);
-    if (!list->is(Kind::kObject) || heap_.type(*list) != Type::kList) {
-      return absl::InvalidArgumentError(
-          StrCat(place(), ": expected a list, found ", heap_.Describe(*list)));
-    }
+    if (!heap_.is(*list, Type::kList)) return At(place(), heap_.Expected("a list", *list));
     columns[i] = heap_.items(*list);
     if (columns[i].size() != columns[0].size()) {
-      return absl::InvalidArgumentError(
-          StrCat(place(), ": expected ", columns[0].size(), " numbers, found ", columns[i].size()));
+      return At(place(),
+                StrCat("expected ", columns[0].size(), " numbers, found ", columns[i].size()));
     }
   }
   RETURN_IF_ERROR(Spend(columns[0].size()));
@@ -602,18 +560,15 @@ absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
     uint64_t numbers[kColumns];
     for (size_t c = 0; c < kColumns; ++c) {
       const absl::Status status = records_.TakeInteger(columns[c][i], &numbers[c]);
-      if (!status.ok()) {
-        return At(Place(dict, StrCat("'", kKeys[c], "' of note ", i)), status);
-      }
+      if (!status.ok()) return At(Place(dict, StrCat("'", kKeys[c], "' of note ", i)), status);
     }
     fits = numbers[kPlaces] >= last && numbers[kPlaces] <= end;
     last = numbers[kPlaces];
     for (; fits && passed < last; ++event) passed += counts(trace.events[event]) ? 1 : 0;
     if (numbers[kKinds] >= kinds.size() || !kinds[numbers[kKinds]]) continue;
     if (numbers[kNames] >= names.size()) {
-      return absl::InvalidArgumentError(
-          Place(dict, StrCat("note ", i, ": expected a name below ", names.size(), ", found ",
-                             numbers[kNames])));
+      return At(Place(dict, StrCat("note ", i)),
+                StrCat("expected a name below ", names.size(), ", found ", numbers[kNames]));
     }
     // An address may have another meaning in the trace than before it.
     if (numbers[kAddresses] != 0 && last < begin && !IsOfAllocator(*kinds[numbers[kKinds]]))
@@ -631,16 +586,9 @@ absl::Status SnapshotAssembly::TakeNotesOfDevice(Value* slot, Value holder,
 
 // Sorts the streams, which were numbered by first use; a Trace has them ascending.
 void SnapshotAssembly::SortStreams() {
-  const std::vector<uint64_t>& seen = records_.streams();
-  std::vector<uint32_t> order(seen.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return seen[a] < seen[b]; });
-  std::vector<uint32_t> rank(seen.size());
-  for (uint32_t i = 0; i < order.size(); ++i) {
-    rank[order[i]] = i;
-    trace_->streams.push_back(StreamHandle(seen[order[i]]));
-  }
-  if (std::is_sorted(order.begin(), order.end())) return;  // the numbers do not change
+  for (const uint64_t handle : records_.streams()) trace_->streams.emplace_back(handle);
+  const std::vector<uint32_t> rank = SortedStreams(&trace_->streams);
+  if (std::is_sorted(rank.begin(), rank.end())) return;  // the numbers do not change
   for (auto& [number, device] : devices_) {
     for (Event& event : device.events) event.stream = rank[event.stream];
   }

@@ -26,17 +26,13 @@ constexpr EventKind kActionKinds[] = {
     EventKind::kSegmentUnmap, EventKind::kOom,         EventKind::kSnapshot,
 };
 
-absl::Status Expected(std::string_view what, const std::string& found) {
-  return absl::InvalidArgumentError(StrCat("expected ", what, ", found ", found));
-}
-
 // Replaces bytes that are not UTF-8 by '?', since texts go into reports, which are UTF-8.
 std::string Utf8(std::string_view text) { return ReplaceBadUtf8(text, "?"); }
 
 }  // namespace
 
 SnapshotRecords::SnapshotRecords(ValueHeap& heap, Trace* trace) : heap_(heap), trace_(trace) {
-  for (uint32_t i = 0; i < kSnapshotKeyCount; ++i) {
+  for (uint32_t i = 0; i < std::size(kSnapshotTexts); ++i) {
     const uint32_t index = heap_.strings().Intern(kSnapshotTexts[i]);
     assert(index == i);
     (void)index;
@@ -48,7 +44,7 @@ absl::Status SnapshotRecords::AddItems(ValueHeap& heap, Value* target, absl::Spa
                                        uint64_t position) {
   *target = heap.Resolve(*target);
   if (target->is(Kind::kRecord)) return SetFields(*target, pairs, position);
-  if (!target->is(Kind::kObject) || heap.type(*target) != Type::kDict) {
+  if (!heap.is(*target, Type::kDict)) {
     return absl::InvalidArgumentError(StrCat("byte ", position, ": items are set in ",
                                              heap.Describe(*target), ", expected a dict"));
   }
@@ -56,17 +52,17 @@ absl::Status SnapshotRecords::AddItems(ValueHeap& heap, Value* target, absl::Spa
   Value record;
   for (size_t i = 0; i < pairs.size() && record.is(Kind::kAbsent); i += 2) {
     switch (KeyOf(pairs[i])) {
-      case SnapshotKey::kAction:
+      case SnapshotKey("action"):
         record = Value::Record(kEvent, static_cast<uint32_t>(events_.size()));
         events_.emplace_back().scratch = kHasKind;
         times_.push_back(0);
         partial_events_.push_back(record.index());
         break;
-      case SnapshotKey::kState:
+      case SnapshotKey("state"):
         record = Value::Record(kBlock, static_cast<uint32_t>(blocks_.size()));
         blocks_.emplace_back();
         break;
-      case SnapshotKey::kStage:
+      case SnapshotKey("stage"):
         record = Value::Record(kAnnotation, static_cast<uint32_t>(annotations_.size()));
         annotations_.emplace_back();
         annotation_fields_.push_back(0);
@@ -96,17 +92,17 @@ bool SnapshotRecords::BeginRows(absl::Span<const Value> keys) {
   for (size_t i = 0; i < keys.size(); ++i) {
     ptrdiff_t* field = &ignored;
     switch (KeyOf(keys[i])) {
-      case SnapshotKey::kAction: field = &fields.action; break;
-      case SnapshotKey::kAddr: field = &fields.address; break;
-      case SnapshotKey::kSize: field = &fields.size; break;
-      case SnapshotKey::kStream: field = &fields.stream; break;
-      case SnapshotKey::kTimeUs: field = &fields.time; break;
-      case SnapshotKey::kFrames: field = &fields.stack; break;
-      case SnapshotKey::kPoolId:
-      case SnapshotKey::kSegmentPoolId: field = &fields.pool; break;
-      case SnapshotKey::kCompileContext: field = &context; break;
-      case SnapshotKey::kUserMetadata: field = &metadata; break;
-      case SnapshotKey::kCategory: field = &category; break;
+      case SnapshotKey("action"): field = &fields.action; break;
+      case SnapshotKey("addr"): field = &fields.address; break;
+      case SnapshotKey("size"): field = &fields.size; break;
+      case SnapshotKey("stream"): field = &fields.stream; break;
+      case SnapshotKey("time_us"): field = &fields.time; break;
+      case SnapshotKey("frames"): field = &fields.stack; break;
+      case SnapshotKey("pool_id"):
+      case SnapshotKey("segment_pool_id"): field = &fields.pool; break;
+      case SnapshotKey("compile_context"): field = &context; break;
+      case SnapshotKey("user_metadata"): field = &metadata; break;
+      case SnapshotKey("category"): field = &category; break;
       default: return false;
     }
     if (*field >= 0) return false;
@@ -133,7 +129,7 @@ bool SnapshotRecords::BeginRows(absl::Span<const Value> keys) {
   const Value size = values[fields.size];
   const Value handle = values[fields.stream];
   // An index below that of the first action wraps around and is too large.
-  const uint32_t kind = action.index() - static_cast<uint32_t>(SnapshotKey::kAlloc);
+  const uint32_t kind = action.index() - SnapshotKey("alloc");
   if (!action.is(Kind::kString) || kind >= std::size(kActionKinds) || !is_natural(address) ||
       !is_natural(size) || !is_natural(handle)) {
     return false;
@@ -255,152 +251,129 @@ absl::Status SnapshotRecords::SetFields(Value record, absl::Span<Value> pairs, u
           StrCat("byte ", position, ": a frame or a pool id changes after it was used"));
   }
   for (size_t i = 0; i < pairs.size(); i += 2) {
-    const SnapshotKey key = KeyOf(pairs[i]);
+    const uint32_t key = KeyOf(pairs[i]);
     Value* const value = &pairs[i + 1];
-    switch (record.tag()) {
-      case kEvent: SetEventField(events_[index], times_[index], key, value); break;
-      case kBlock: SetBlockField(blocks_[index], key, value); break;
-      default:
-        SetAnnotationField(annotations_[index], annotation_fields_[index], key, value);
-        break;
+    absl::Status status;
+    uint8_t* fields = nullptr;
+    if (record.tag() == kEvent) {
+      status = SetEventField(events_[index], times_[index], key, value);
+      fields = &events_[index].scratch;
+    } else if (record.tag() == kBlock) {
+      status = SetBlockField(blocks_[index], key, value);
+      fields = &blocks_[index].fields;
+    } else {
+      fields = &annotation_fields_[index];
+      status = SetAnnotationField(annotations_[index], *fields, key, *value);
     }
-    if (field_status_.ok()) continue;
-    if (absl::IsNotFound(field_status_)) {
+    if (status.ok()) continue;
+    if (absl::IsNotFound(status)) {
       CountUnknownKey(where, pairs[i], position);
       heap_.Release(value);
-    } else {
-      switch (record.tag()) {
-        case kEvent: events_[index].scratch |= kBad; break;
-        case kBlock: blocks_[index].fields |= kBad; break;
-        default: annotation_fields_[index] |= kBad; break;
-      }
-      if (problems_.size() < kKeptProblems) {
-        problems_.emplace_back(
-            record, StrCat("byte ", position, ": '", kSnapshotTexts[static_cast<uint32_t>(key)],
-                           "' of ", where, ": ", field_status_.message()));
-      }
+      continue;
     }
-    field_status_ = absl::OkStatus();
+    *fields |= kBad;
+    if (problems_.size() < kKeptProblems) {
+      problems_.emplace_back(record, StrCat("byte ", position, ": '", kSnapshotTexts[key], "' of ",
+                                            where, ": ", ToStd(status.message())));
+    }
   }
   return absl::OkStatus();
 }
 
-void SnapshotRecords::SetEventField(Event& event, int64_t& time, SnapshotKey key, Value* value) {
-  uint64_t number = 0;
+absl::Status SnapshotRecords::SetEventField(Event& event, int64_t& time, uint32_t key,
+                                            Value* value) {
   switch (key) {
-    case SnapshotKey::kAction: {
-      const auto first = static_cast<uint32_t>(SnapshotKey::kAlloc);
+    case SnapshotKey("action"): {
+      // An index below that of the first action wraps around and is too large.
+      const uint32_t kind = value->index() - SnapshotKey("alloc");
       event.scratch |= kHasKind;
       event.scratch &= static_cast<uint8_t>(~kUnknownAction);
-      if (!value->is(Kind::kString)) {
-        field_status_ = Expected("an action name", heap_.Describe(*value));
-      } else if (value->index() >= first && value->index() - first < std::size(kActionKinds)) {
-        event.kind = kActionKinds[value->index() - first];
-      } else {
-        event.scratch |= kUnknownAction;
-        field_status_ = TakeText(*value, &event.id);
+      if (!value->is(Kind::kString)) return heap_.Expected("an action name", *value);
+      if (kind < std::size(kActionKinds)) {
+        event.kind = kActionKinds[kind];
+        return absl::OkStatus();
       }
-      return;
+      event.scratch |= kUnknownAction;
+      return TakeText(*value, &event.id);
     }
-    case SnapshotKey::kAddr:
-    case SnapshotKey::kDeviceFree:
-      field_status_ = TakeInteger(*value, &number);
-      event.address = Address(number);
-      event.scratch |= key == SnapshotKey::kAddr ? kHasAddress : kHasDeviceFree;
-      return;
-    case SnapshotKey::kSize:
-      field_status_ = TakeInteger(*value, &number);
-      event.size = Bytes(number);
-      event.scratch |= kHasSize;
-      return;
-    case SnapshotKey::kStream:
-      field_status_ = TakeInteger(*value, &number);
-      event.stream = StreamIndex(number);
+    case SnapshotKey("addr"):
+      event.scratch |= kHasAddress;
+      return TakeInteger(*value, &event.address);
+    case SnapshotKey("device_free"):
+      event.scratch |= kHasDeviceFree;
+      return TakeInteger(*value, &event.address);
+    case SnapshotKey("size"): event.scratch |= kHasSize; return TakeInteger(*value, &event.size);
+    case SnapshotKey("stream"): {
+      uint64_t handle = 0;
+      const absl::Status status = TakeInteger(*value, &handle);
+      event.stream = StreamIndex(handle);
       event.scratch |= kHasStream;
-      return;
-    case SnapshotKey::kTimeUs:
-      field_status_ = TakeSigned(*value, &time);
+      return status;
+    }
+    case SnapshotKey("time_us"):
       event.scratch |= kHasTime;
       trace_->layout.has_time_us = true;
-      return;
-    case SnapshotKey::kFrames: field_status_ = TakeStack(value, &event.text_or_stack); return;
-    case SnapshotKey::kPoolId:
-    case SnapshotKey::kSegmentPoolId:
+      return TakeSigned(*value, &time);
+    case SnapshotKey("frames"): return TakeStack(value, &event.text_or_stack);
+    case SnapshotKey("pool_id"):
+    case SnapshotKey("segment_pool_id"):
       trace_->layout.has_event_pool_id = true;
-      field_status_ = TakePool(value, &event.pool);
-      return;
-    case SnapshotKey::kCompileContext:
-      trace_->layout.has_compile_context = true;
-      heap_.Release(value);
-      return;
-    case SnapshotKey::kUserMetadata:
-      trace_->layout.has_user_metadata = true;
-      heap_.Release(value);
-      return;
-    case SnapshotKey::kCategory: heap_.Release(value); return;
-    default: field_status_ = absl::NotFoundError("unknown"); return;
+      return TakePool(value, &event.pool);
+    case SnapshotKey("compile_context"): trace_->layout.has_compile_context = true; break;
+    case SnapshotKey("user_metadata"): trace_->layout.has_user_metadata = true; break;
+    case SnapshotKey("category"): break;
+    default: return absl::NotFoundError("");
   }
+  heap_.Release(value);
+  return absl::OkStatus();
 }
 
-void SnapshotRecords::SetBlockField(Block& block, SnapshotKey key, Value* value) {
-  uint64_t number = 0;
+absl::Status SnapshotRecords::SetBlockField(Block& block, uint32_t key, Value* value) {
   switch (key) {
-    case SnapshotKey::kAddress:
-      field_status_ = TakeInteger(*value, &number);
-      block.info.address = Address(number);
+    case SnapshotKey("address"):
       block.fields |= kHasAddress;
       trace_->layout.has_block_addresses = true;
-      return;
-    case SnapshotKey::kSize:
-      field_status_ = TakeInteger(*value, &number);
-      block.info.size = Bytes(number);
+      return TakeInteger(*value, &block.info.address);
+    case SnapshotKey("size"):
       block.fields |= kHasSize;
-      return;
-    case SnapshotKey::kRequestedSize:
-      field_status_ = TakeInteger(*value, &number);
-      block.info.requested_size = Bytes(number);
+      return TakeInteger(*value, &block.info.size);
+    case SnapshotKey("requested_size"):
       block.fields |= kHasRequested;
-      return;
-    case SnapshotKey::kState:
+      return TakeInteger(*value, &block.info.requested_size);
+    case SnapshotKey("state"):
       block.fields |= kHasKind;
       switch (KeyOf(*value)) {
-        case SnapshotKey::kActiveAllocated: block.info.state = BlockState::kAllocated; return;
-        case SnapshotKey::kActivePendingFree:
-        case SnapshotKey::kActiveAwaitingFree: block.info.state = BlockState::kPendingFree; return;
-        case SnapshotKey::kInactive: block.info.state = BlockState::kInactive; return;
-        default:
-          field_status_ =
-              Expected("active_allocated, active_pending_free or inactive", heap_.Describe(*value));
-          return;
+        case SnapshotKey("active_allocated"): block.info.state = BlockState::kAllocated; break;
+        case SnapshotKey("active_pending_free"):
+        case SnapshotKey("active_awaiting_free"):
+          block.info.state = BlockState::kPendingFree;
+          break;
+        case SnapshotKey("inactive"): block.info.state = BlockState::kInactive; break;
+        default: return heap_.Expected("active_allocated, active_pending_free or inactive", *value);
       }
-    case SnapshotKey::kFrames: field_status_ = TakeStack(value, &block.info.stack); return;
-    case SnapshotKey::kHistory:
+      return absl::OkStatus();
+    case SnapshotKey("frames"): return TakeStack(value, &block.info.stack);
+    case SnapshotKey("history"):
       trace_->layout.has_block_history = true;
-      field_status_ = TakeHistory(value, &block.info.stack);
-      return;
-    default: field_status_ = absl::NotFoundError("unknown"); return;
+      return TakeHistory(value, &block.info.stack);
+    default: return absl::NotFoundError("");
   }
 }
 
-void SnapshotRecords::SetAnnotationField(Annotation& annotation, uint8_t& fields, SnapshotKey key,
-                                         Value* value) {
-  int64_t number = 0;
+absl::Status SnapshotRecords::SetAnnotationField(Annotation& annotation, uint8_t& fields,
+                                                 uint32_t key, Value value) {
   switch (key) {
-    case SnapshotKey::kName: field_status_ = TakeText(*value, &annotation.name); return;
-    case SnapshotKey::kStage:
-      field_status_ = TakeText(*value, &annotation.stage);
-      fields |= kHasKind;
-      return;
-    case SnapshotKey::kDevice:
-      field_status_ = TakeSigned(*value, &number);
+    case SnapshotKey("name"): return TakeText(value, &annotation.name);
+    case SnapshotKey("stage"): fields |= kHasKind; return TakeText(value, &annotation.stage);
+    case SnapshotKey("device"): {
+      int64_t number = 0;
+      const absl::Status status = TakeSigned(value, &number);
       annotation.device = static_cast<int>(std::clamp<int64_t>(
           number, std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
-      return;
-    case SnapshotKey::kTimeUs:
-      field_status_ = TakeSigned(*value, &annotation.time_us);
-      fields |= kHasTime;
-      return;
-    default: field_status_ = absl::NotFoundError("unknown"); return;
+      return status;
+    }
+    case SnapshotKey("time_us"): fields |= kHasTime; return TakeSigned(value, &annotation.time_us);
+    default: return absl::NotFoundError("");
   }
 }
 
@@ -412,10 +385,7 @@ absl::Status SnapshotRecords::TakeStack(Value* slot, uint32_t* stack) {
   }
   *stack = kNoStack;
   if (slot->is(Kind::kNone)) return absl::OkStatus();
-  if (!slot->is(Kind::kObject) ||
-      (heap_.type(*slot) != Type::kList && heap_.type(*slot) != Type::kTuple)) {
-    return Expected("a list of frames", heap_.Describe(*slot));
-  }
+  if (!heap_.is_sequence(*slot)) return heap_.Expected("a list of frames", *slot);
   const absl::Span<Value> items = heap_.items(*slot);
   if (items.empty()) {  // often one list that is shared by all, perhaps also outside of frames
     heap_.MarkUsed(*slot);
@@ -443,35 +413,33 @@ absl::Status SnapshotRecords::TakeFrame(Value* slot, uint32_t* index) {
     *index = slot->index();
     return absl::OkStatus();
   }
-  if (!slot->is(Kind::kObject) || heap_.type(*slot) != Type::kDict) {
-    return Expected("a frame (a dict)", heap_.Describe(*slot));
-  }
+  if (!heap_.is(*slot, Type::kDict)) return heap_.Expected("a frame (a dict)", *slot);
   Frame frame;
   const absl::Span<Value> items = heap_.items(*slot);
   for (size_t i = 0; i < items.size(); i += 2) {
     const Value value = items[i + 1];
     absl::Status status;
     switch (KeyOf(items[i])) {
-      case SnapshotKey::kName:
+      case SnapshotKey("name"):
         if (!value.is(Kind::kNone)) status = TakeText(value, &frame.name);
         break;
-      case SnapshotKey::kFilename:
+      case SnapshotKey("filename"):
         if (!value.is(Kind::kNone)) status = TakeText(value, &frame.filename);
         break;
-      case SnapshotKey::kLine: {
+      case SnapshotKey("line"): {
         // A missing line is written as None, 0, a negative number or 2^64-1.
         if (value.is(Kind::kNone)) break;
         const std::optional<WideInt> line = heap_.AsInteger(value);
-        if (!line.has_value()) status = Expected("a line number", heap_.Describe(value));
+        if (!line.has_value()) status = heap_.Expected("a line number", value);
         frame.line = line.has_value() && !line->negative && line->bits < 0xffffffff
                          ? static_cast<uint32_t>(line->bits)
                          : 0;
         break;
       }
-      case SnapshotKey::kFxNodeOp:
-      case SnapshotKey::kFxNodeName:
-      case SnapshotKey::kFxNodeTarget:
-      case SnapshotKey::kFxOriginalTrace: heap_.Release(&items[i + 1]); break;
+      case SnapshotKey("fx_node_op"):
+      case SnapshotKey("fx_node_name"):
+      case SnapshotKey("fx_node_target"):
+      case SnapshotKey("fx_original_trace"): heap_.Release(&items[i + 1]); break;
       default:
         CountUnknownKey("a frame", items[i], heap_.position(*slot));
         heap_.Release(&items[i + 1]);
@@ -490,14 +458,10 @@ absl::Status SnapshotRecords::TakeFrame(Value* slot, uint32_t* index) {
 // Reads the history of PyTorch 2.0: a list of {addr, real_size, frames}, newest first.
 absl::Status SnapshotRecords::TakeHistory(Value* slot, uint32_t* stack) {
   const Value list = *slot = heap_.Resolve(*slot);
-  if (!list.is(Kind::kObject) || heap_.type(list) != Type::kList) {
-    return Expected("a list (history)", heap_.Describe(list));
-  }
+  if (!heap_.is(list, Type::kList)) return heap_.Expected("a list (history)", list);
   for (Value& item : heap_.items(list)) {
     item = heap_.Resolve(item);
-    if (!item.is(Kind::kObject) || heap_.type(item) != Type::kDict) {
-      return Expected("a dict in the history", heap_.Describe(item));
-    }
+    if (!heap_.is(item, Type::kDict)) return heap_.Expected("a dict in the history", item);
     Value* const frames = heap_.Find(item, "frames");
     if (frames == nullptr) continue;
     RETURN_IF_ERROR(TakeStack(frames, stack));
@@ -513,18 +477,18 @@ absl::Status SnapshotRecords::TakePool(Value* slot, uint16_t* pool) {
     *pool = static_cast<uint16_t>(slot->index());
     return absl::OkStatus();
   }
-  if (!slot->is(Kind::kObject) || heap_.type(*slot) > Type::kTuple ||
-      heap_.items(*slot).size() != 2) {
-    return Expected("a pair of integers", heap_.Describe(*slot));
+  if (!heap_.is_sequence(*slot) || heap_.items(*slot).size() != 2) {
+    return heap_.Expected("a pair of integers", *slot);
   }
   const absl::Span<Value> pair = heap_.items(*slot);
   PoolId id;
-  absl::Status status = TakeInteger(pair[0], &id.first);
-  if (status.ok()) status = TakeInteger(pair[1], &id.second);
-  if (!status.ok()) return status;
+  RETURN_IF_ERROR(TakeInteger(pair[0], &id.first));
+  RETURN_IF_ERROR(TakeInteger(pair[1], &id.second));
   auto known = pool_index_.find(id);
   if (known == pool_index_.end()) {
-    if (trace_->pools.size() > 0xffff) return Expected("at most 65536 pools", "more");
+    if (trace_->pools.size() > 0xffff) {
+      return absl::InvalidArgumentError("expected at most 65536 pools, found more");
+    }
     known = pool_index_.emplace(id, static_cast<uint16_t>(trace_->pools.size())).first;
     trace_->pools.push_back(id);
   }
@@ -542,7 +506,7 @@ absl::Status SnapshotRecords::TakeInteger(Value value, uint64_t* integer) const 
   }
   const std::optional<WideInt> wide = heap_.AsInteger(value);
   if (!wide.has_value() || wide->negative) {
-    return Expected("an integer from 0 to 2^64-1", heap_.Describe(value));
+    return heap_.Expected("an integer from 0 to 2^64-1", value);
   }
   *integer = wide->bits;
   return absl::OkStatus();
@@ -551,7 +515,7 @@ absl::Status SnapshotRecords::TakeInteger(Value value, uint64_t* integer) const 
 absl::Status SnapshotRecords::TakeSigned(Value value, int64_t* integer) const {
   const std::optional<WideInt> wide = heap_.AsInteger(value);
   if (!wide.has_value() || (!wide->negative && (wide->bits >> 63) != 0)) {
-    return Expected("an integer of 64 bits", heap_.Describe(value));
+    return heap_.Expected("an integer of 64 bits", value);
   }
   *integer = static_cast<int64_t>(wide->bits);
   return absl::OkStatus();
@@ -559,7 +523,7 @@ absl::Status SnapshotRecords::TakeSigned(Value value, int64_t* integer) const {
 
 absl::Status SnapshotRecords::TakeBool(Value value, bool* flag) const {
   if (!value.is(Kind::kTrue) && !value.is(Kind::kFalse)) {
-    return Expected("True or False", heap_.Describe(value));
+    return heap_.Expected("True or False", value);
   }
   *flag = value.is(Kind::kTrue);
   return absl::OkStatus();
@@ -567,7 +531,7 @@ absl::Status SnapshotRecords::TakeBool(Value value, bool* flag) const {
 
 absl::Status SnapshotRecords::TakeText(Value value, uint32_t* text) {
   constexpr uint32_t kUnseen = 0xffffffff;
-  if (!value.is(Kind::kString)) return Expected("a text", heap_.Describe(value));
+  if (!value.is(Kind::kString)) return heap_.Expected("a text", value);
   if (value.index() >= text_of_string_.size()) {
     text_of_string_.resize(heap_.strings().size(), kUnseen);
   }

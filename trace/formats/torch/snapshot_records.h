@@ -15,12 +15,50 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "trace/bytes/value.h"
-#include "trace/formats/torch/snapshot_keys.h"
 #include "trace/value/event.h"
 #include "trace/value/memory_state.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {
+
+// Every text with a meaning in a PyTorch memory snapshot: keys, actions and states. Each is
+// numbered by its index here, and these are the first texts of the heap's StringTable, so that a
+// reader compares integers.
+inline constexpr std::string_view kSnapshotTexts[] = {
+    "",
+    // Trace entries.
+    "action", "addr", "device_free", "size", "stream", "time_us", "compile_context",
+    "user_metadata", "pool_id", "frames", "category",
+    // Blocks.
+    "address", "requested_size", "state", "history", "real_size",
+    // Frames.
+    "name", "filename", "line", "fx_node_op", "fx_node_name", "fx_node_target", "fx_original_trace",
+    // Annotations.
+    "stage", "device",
+    // Segments.
+    "total_size", "allocated_size", "active_size", "segment_type", "segment_pool_id",
+    "is_expandable", "blocks",
+    // Top level; the last three are added by `memreplay record`.
+    "segments", "device_traces", "allocator_settings", "external_annotations", "torch_version",
+    "memreplay_ended", "memreplay",
+    // Settings.
+    "PYTORCH_CUDA_ALLOC_CONF", "max_split_size", "garbage_collection_threshold",
+    "expandable_segments", "pinned_num_register_threads", "release_lock_on_cudamalloc",
+    "pinned_use_cuda_host_register", "graph_capture_record_stream_reuse",
+    "roundup_power2_divisions",
+    // Actions, in the order of kActionKinds (snapshot_records.cc).
+    "alloc", "free_requested", "free_completed", "segment_alloc", "segment_free", "segment_map",
+    "segment_unmap", "oom", "snapshot",
+    // States and segment types.
+    "active_allocated", "active_pending_free", "active_awaiting_free", "inactive", "large", "small",
+    "up", "down"};
+
+// Returns the number of one of them, for `case SnapshotKey("action"):`.
+consteval uint32_t SnapshotKey(std::string_view text) {
+  uint32_t key = 0;
+  while (kSnapshotTexts[key] != text) ++key;  // does not compile if it is none of them
+  return key;
+}
 
 // The records read so far. A dict that is filled piece by piece stays open: a record is found by
 // its index, and later pairs go into the same record, so the order of keys and the number of
@@ -91,6 +129,13 @@ class SnapshotRecords : public DictReducer {
   absl::Status TakeStack(Value* slot, uint32_t* stack);            // list of frames, or None
   absl::Status TakePool(Value* slot, uint16_t* pool);              // a pair of integers
   absl::Status TakeInteger(Value value, uint64_t* integer) const;  // not negative
+  template <typename T>
+  absl::Status TakeInteger(Value value, T* integer) const {  // Bytes and others of units.h
+    uint64_t number = 0;
+    const absl::Status status = TakeInteger(value, &number);
+    *integer = T(number);
+    return status;
+  }
   absl::Status TakeSigned(Value value, int64_t* integer) const;
   absl::Status TakeBool(Value value, bool* flag) const;
   absl::Status TakeText(Value value, uint32_t* text);  // index into trace.strings
@@ -101,10 +146,10 @@ class SnapshotRecords : public DictReducer {
   // Notes that a segment is on this stream.
   void NoteStream(uint64_t handle) { StreamIndex(handle); }
 
-  SnapshotKey KeyOf(Value key) const {
-    return key.is(Value::Kind::kString) && key.index() < kSnapshotKeyCount
-               ? static_cast<SnapshotKey>(key.index())
-               : SnapshotKey::kNone;
+  // Returns the number of a known text; that of "" for anything else.
+  uint32_t KeyOf(Value key) const {
+    return key.is(Value::Kind::kString) && key.index() < std::size(kSnapshotTexts) ? key.index()
+                                                                                   : 0;
   }
 
   // Counts a key that is unknown in `where` ("a trace entry").
@@ -113,9 +158,11 @@ class SnapshotRecords : public DictReducer {
   void ReportUnknownKeys();
 
  private:
-  void SetEventField(Event& event, int64_t& time, SnapshotKey key, Value* value);
-  void SetBlockField(Block& block, SnapshotKey key, Value* value);
-  void SetAnnotationField(Annotation& annotation, uint8_t& fields, SnapshotKey key, Value* value);
+  // Return NotFound for a key that such a record does not have.
+  absl::Status SetEventField(Event& event, int64_t& time, uint32_t key, Value* value);
+  absl::Status SetBlockField(Block& block, uint32_t key, Value* value);
+  absl::Status SetAnnotationField(Annotation& annotation, uint8_t& fields, uint32_t key,
+                                  Value value);
   // The position in a row of each field's value; -1: absent.
   struct RowFields {
     ptrdiff_t action = -1, address = -1, size = -1, stream = -1, time = -1, stack = -1, pool = -1;
@@ -159,7 +206,6 @@ class SnapshotRecords : public DictReducer {
   std::map<std::pair<std::string, std::string>, UnknownKey> unknown_keys_;
   std::vector<std::pair<Value, std::string>> problems_;  // the first few
   RowFields row_;
-  absl::Status field_status_;  // of the field being set
 };
 
 }  // namespace memreplay

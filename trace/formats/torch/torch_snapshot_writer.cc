@@ -6,7 +6,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "trace/bytes/pickle_writer.h"
-#include "trace/value/layout_fields.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
@@ -55,14 +54,8 @@ class SnapshotWriter {
       Key("allocator_settings");
       Settings(*trace_.settings);
     }
-    if (!trace_.torch_version.empty()) {
-      Key("torch_version");
-      pickle_.Text(trace_.torch_version);
-    }
-    if (!trace_.ended.empty()) {
-      Key("memreplay_ended");
-      pickle_.Text(trace_.ended);
-    }
+    if (!trace_.torch_version.empty()) Text("torch_version", trace_.torch_version);
+    if (!trace_.ended.empty()) Text("memreplay_ended", trace_.ended);
     if (trace_.addresses_ascend.has_value() ||
         std::any_of(trace_.devices.begin(), trace_.devices.end(),
                     [](const DeviceTrace& device) { return !device.notes.empty(); })) {
@@ -88,6 +81,22 @@ class SnapshotWriter {
     Key(key);
     pickle_.Unsigned(value);
   }
+  void Integer(std::string_view key, int64_t value) {
+    Key(key);
+    pickle_.Integer(value);
+  }
+  void Text(std::string_view key, std::string_view value) {
+    Key(key);
+    pickle_.Text(value);
+  }
+  void Flag(std::string_view key, bool value) {
+    Key(key);
+    pickle_.Bool(value);
+  }
+  void Pool(std::string_view key, PoolId pool) {
+    Key(key);
+    pickle_.Pair(pool.first, pool.second);
+  }
 
   void Stack(uint32_t stack) {
     if (stacks_[stack] != kNotYet) return pickle_.Get(stacks_[stack]);
@@ -102,10 +111,8 @@ class SnapshotWriter {
       const Frame& frame = trace_.stacks.frame(index);
       pickle_.BeginDict();
       frames_[index] = pickle_.Remember();
-      Key("name");
-      pickle_.Text(trace_.strings[frame.name]);
-      Key("filename");
-      pickle_.Text(trace_.strings[frame.filename]);
+      Text("name", trace_.strings[frame.name]);
+      Text("filename", trace_.strings[frame.filename]);
       Number("line", frame.line);
       pickle_.End();
     }
@@ -142,14 +149,10 @@ class SnapshotWriter {
     Number("active_size", active.value());
     Number("requested_size", requested.value());
     Number("stream", segment.stream.value());
-    Key("segment_type");
-    pickle_.Text(segment.is_large ? "large" : "small");
-    Key("segment_pool_id");
-    pickle_.Pair(segment.pool_id.first, segment.pool_id.second);
-    if (layout_.has_is_expandable || segment.is_expandable) {
-      Key("is_expandable");
-      pickle_.Bool(segment.is_expandable);
-    }
+    Text("segment_type", segment.is_large ? "large" : "small");
+    Pool("segment_pool_id", segment.pool_id);
+    if (layout_.has_is_expandable || segment.is_expandable)
+      Flag("is_expandable", segment.is_expandable);
     if (segment.stack == kNoStack) {
       Key("frames");
       Stack(kNoStack);
@@ -162,8 +165,7 @@ class SnapshotWriter {
       Number("address", block.address.value());
       Number("size", block.size.value());
       Number("requested_size", block.requested_size.value());
-      Key("state");
-      pickle_.Text(BlockStateName(block.state));
+      Text("state", BlockStateName(block.state));
       Key("frames");
       Stack(block.stack);
       pickle_.End();
@@ -206,28 +208,15 @@ class SnapshotWriter {
   void Entry(const DeviceTrace& device, size_t index) {
     const Event& event = device.events[index];
     pickle_.BeginDict();
-    Key("action");
-    pickle_.Text(EventKindName(event.kind));
+    Text("action", EventKindName(event.kind));
     Number(event.kind == EventKind::kOom ? "device_free" : "addr", event.address.value());
     Number("size", event.size.value());
     Number("stream",
            event.stream < trace_.streams.size() ? trace_.streams[event.stream].value() : 0);
-    if (!device.time_us.empty()) {
-      Key("time_us");
-      pickle_.Integer(device.time_us[index]);
-    }
-    if (layout_.has_compile_context) {
-      Key("compile_context");
-      pickle_.Text("N/A");
-    }
-    if (layout_.has_user_metadata) {
-      Key("user_metadata");
-      pickle_.Text("");
-    }
-    if (layout_.has_event_pool_id || event.pool != 0) {
-      Key("pool_id");
-      pickle_.Pair(trace_.pools[event.pool].first, trace_.pools[event.pool].second);
-    }
+    if (!device.time_us.empty()) Integer("time_us", device.time_us[index]);
+    if (layout_.has_compile_context) Text("compile_context", "N/A");
+    if (layout_.has_user_metadata) Text("user_metadata", "");
+    if (layout_.has_event_pool_id || event.pool != 0) Pool("pool_id", trace_.pools[event.pool]);
     if (event.text_or_stack != kNoStack) {
       Key("frames");
       Stack(event.text_or_stack);
@@ -239,29 +228,18 @@ class SnapshotWriter {
 
   void Settings(const RecordedSettings& settings) {
     pickle_.BeginDict();
-    Key("PYTORCH_CUDA_ALLOC_CONF");
-    pickle_.Text(settings.conf);
-    if (settings.max_split_size) {
-      Key("max_split_size");
-      pickle_.Integer(*settings.max_split_size);
-    }
+    Text("PYTORCH_CUDA_ALLOC_CONF", settings.conf);
+    if (settings.max_split_size) Integer("max_split_size", *settings.max_split_size);
     if (settings.garbage_collection_threshold) {
       Key("garbage_collection_threshold");
       pickle_.Float(*settings.garbage_collection_threshold);
     }
-    if (settings.expandable_segments) {
-      Key("expandable_segments");
-      pickle_.Bool(*settings.expandable_segments);
-    }
+    if (settings.expandable_segments) Flag("expandable_segments", *settings.expandable_segments);
     Number("pinned_num_register_threads", 1);
-    Key("release_lock_on_cudamalloc");
-    pickle_.Bool(false);
-    Key("pinned_use_cuda_host_register");
-    pickle_.Bool(false);
-    if (settings.graph_capture_record_stream_reuse) {
-      Key("graph_capture_record_stream_reuse");
-      pickle_.Bool(*settings.graph_capture_record_stream_reuse);
-    }
+    Flag("release_lock_on_cudamalloc", false);
+    Flag("pinned_use_cuda_host_register", false);
+    if (settings.graph_capture_record_stream_reuse)
+      Flag("graph_capture_record_stream_reuse", *settings.graph_capture_record_stream_reuse);
     Key("roundup_power2_divisions");
     pickle_.BeginDict();
     for (const auto& [size, divisions] : settings.roundup_power2_divisions) {
@@ -276,14 +254,10 @@ class SnapshotWriter {
     for (const Annotation& annotation : trace_.annotations) {
       pickle_.Item();
       pickle_.BeginDict();
-      Key("name");
-      pickle_.Text(trace_.strings[annotation.name]);
-      Key("stage");
-      pickle_.Text(trace_.strings[annotation.stage]);
-      Key("device");
-      pickle_.Integer(annotation.device);
-      Key("time_us");
-      pickle_.Integer(annotation.time_us);
+      Text("name", trace_.strings[annotation.name]);
+      Text("stage", trace_.strings[annotation.stage]);
+      Integer("device", annotation.device);
+      Integer("time_us", annotation.time_us);
       pickle_.End();
       output_.MaybeFlush();
     }
@@ -324,10 +298,8 @@ class SnapshotWriter {
     }
     pickle_.BeginDict();
     Number("version", 1);
-    if (trace_.addresses_ascend.has_value()) {
-      Key("addresses");
-      pickle_.Text(*trace_.addresses_ascend ? "up" : "down");
-    }
+    if (trace_.addresses_ascend.has_value())
+      Text("addresses", *trace_.addresses_ascend ? "up" : "down");
     Texts("kinds", kNoteNames);
     Texts("names", names);
     Key("devices");
