@@ -1,6 +1,9 @@
 // A card's attributes and properties as CUDA reports them.
 #pragma once
 
+#include <cstddef>
+
+#include "hardware/cards.h"
 #include "record/card/model/settings.h"
 
 namespace memreplay::card {
@@ -15,5 +18,11 @@ void FillProperties(const Settings& settings, int cuda, int card, void* properti
 
 // Writes the 16 bytes that distinguish a card from others.
 void FillUuid(int card, void* uuid);
+
+// A kernel's image states its registers but is not read; the summary states this number.
+inline constexpr int kAssumedRegisters = 32;
+
+// Returns at least 1. Notes the assumption about registers.
+int BlocksPerMultiprocessor(const Card& card, int threads, size_t shared);
 
 }  // namespace memreplay::card

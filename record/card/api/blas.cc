@@ -28,34 +28,14 @@ ENTRY(int, cublasDestroy_v2, Handle* handle) {
   delete handle;
   return 0;
 }
-ENTRY(int, cublasSetPointerMode_v2, Handle* handle, int mode) {
-  handle->pointer_mode = mode;
-  return 0;
-}
-ENTRY(int, cublasGetPointerMode_v2, const Handle* handle, int* mode) {
-  *mode = handle->pointer_mode;
-  return 0;
-}
-ENTRY(int, cublasSetMathMode, Handle* handle, int mode) {
-  handle->math_mode = mode;
-  return 0;
-}
-ENTRY(int, cublasGetMathMode, const Handle* handle, int* mode) {
-  *mode = handle->math_mode;
-  return 0;
-}
-ENTRY(int, cublasSetStream_v2, Handle* handle, void* stream) {
-  handle->stream = stream;
-  return 0;
-}
-ENTRY(int, cublasGetStream_v2, const Handle* handle, void** stream) {
-  *stream = handle->stream;
-  return 0;
-}
-ENTRY(int, cublasGetVersion_v2, const Handle*, int* version) {
-  *version = Versions().cuda * 10;  // 12.4 is called 120400
-  return 0;
-}
+DOES(cublasSetPointerMode_v2, (Handle * handle, int mode), handle->pointer_mode = mode)
+DOES(cublasGetPointerMode_v2, (const Handle* handle, int* mode), *mode = handle->pointer_mode)
+DOES(cublasSetMathMode, (Handle * handle, int mode), handle->math_mode = mode)
+DOES(cublasGetMathMode, (const Handle* handle, int* mode), *mode = handle->math_mode)
+DOES(cublasSetStream_v2, (Handle * handle, void* stream), handle->stream = stream)
+DOES(cublasGetStream_v2, (const Handle* handle, void** stream), *stream = handle->stream)
+// Version 12.4 is called 120400.
+DOES(cublasGetVersion_v2, (const Handle*, int* version), *version = Versions().cuda * 10)
 ENTRY(const char*, cublasGetStatusString, int status) {
   return status == 15 ? "CUBLAS_STATUS_NOT_SUPPORTED" : "CUBLAS_STATUS_SUCCESS";
 }
@@ -102,10 +82,8 @@ ENTRY(int, cublasLtMatmulAlgoGetHeuristic, void*, void*, void*, void*, void*, vo
   }
   return 0;
 }
-ENTRY(int, cublasLtMatmulAlgoInit, void*, int, int, int, int, int, int, int, char* algorithm) {
-  std::memset(algorithm, 0, sizeof HeuristicResult::algorithm);
-  return 0;
-}
+DOES(cublasLtMatmulAlgoInit, (void*, int, int, int, int, int, int, int, char* algorithm),
+     std::memset(algorithm, 0, sizeof HeuristicResult::algorithm))
 ENTRY(int, cublasLtMatmulAlgoCheck, void*, void*, void*, void*, void*, void*, void*,
       HeuristicResult* result) {
   std::memset(result, 0, sizeof *result);

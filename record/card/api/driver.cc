@@ -4,7 +4,6 @@
 #include <string>
 
 #include "record/card/api/attributes.h"
-#include "record/card/api/occupancy.h"
 #include "record/card/device/copies.h"
 #include "record/card/device/cuda_errors.h"
 #include "record/card/device/device.h"
@@ -14,19 +13,13 @@ namespace memreplay::card {
 namespace {
 
 ENTRY(int, cuInit, unsigned) { return TheDevice().VisibleCount() == 0 ? kNoDevice : kSuccess; }
-ENTRY(int, cuDriverGetVersion, int* version) {
-  *version = Versions().cuda;
-  return kSuccess;
-}
+DOES(cuDriverGetVersion, (int* version), *version = Versions().cuda)
 ENTRY(int, cuDeviceGet, int* out, int card) {
   if (NoSuchCard(card)) return kInvalidDevice;
   *out = card;
   return kSuccess;
 }
-ENTRY(int, cuDeviceGetCount, int* count) {
-  *count = TheDevice().VisibleCount();
-  return kSuccess;
-}
+DOES(cuDeviceGetCount, (int* count), *count = TheDevice().VisibleCount())
 ENTRY(int, cuDeviceGetName, char* name, int size, int card) {
   if (NoSuchCard(card)) return kInvalidDevice;
   std::snprintf(name, static_cast<size_t>(size), "%s", TheDevice().settings.card->title.c_str());
@@ -76,10 +69,7 @@ ENTRY(int, cuDevicePrimaryCtxRetain, uint64_t* context, int card) {
   return kSuccess;
 }
 ENTRY(int, cuDevicePrimaryCtxRelease_v2, int) { return kSuccess; }
-ENTRY(int, cuCtxGetCurrent, uint64_t* context) {
-  *context = ContextOf(CurrentCard());
-  return kSuccess;
-}
+DOES(cuCtxGetCurrent, (uint64_t * context), *context = ContextOf(CurrentCard()))
 ENTRY(int, cuCtxSetCurrent, uint64_t context) {
   if (context == 0) return kSuccess;
   const int card = CardOfContext(context);
@@ -94,19 +84,13 @@ ENTRY(int, cuCtxPopCurrent, MayBeNull<uint64_t> context) {
   return kSuccess;
 }
 ALSO(cuCtxPopCurrent_v2, cuCtxPopCurrent);
-ENTRY(int, cuCtxGetDevice, int* card) {
-  *card = CurrentCard();
-  return kSuccess;
-}
+DOES(cuCtxGetDevice, (int* card), *card = CurrentCard())
 ENTRY(int, cuCtxSynchronize, void) {
   const auto [d, lock] = LockedDevice();
   d.streams.SynchronizeCard(CurrentCard(), d.now());
   return kSuccess;
 }
-ENTRY(int, cuCtxGetLimit, size_t* value, int) {
-  *value = 0;
-  return kSuccess;
-}
+DOES(cuCtxGetLimit, (size_t * value, int), *value = 0)
 ENTRY(int, cuCtxSetLimit, int, size_t) { return kSuccess; }
 ENTRY(int, cuStreamGetCtx, void*, uint64_t* context) { return cuCtxGetCurrent(context); }
 ENTRY(int, cuStreamSynchronize, void* stream) {
@@ -131,10 +115,7 @@ ALSO(cuLibraryLoadData, cuModuleLoadData);
 ALSO(cuLibraryLoadFromFile, cuModuleLoadData);
 ALSO(cudaLibraryLoadData, cuModuleLoadData);
 ALSO(cudaLibraryLoadFromFile, cuModuleLoadData);
-ENTRY(int, cuModuleUnload, uint64_t module) {
-  TheDevice().Destroyed(kModuleObject, Pointer(module));
-  return kSuccess;
-}
+DOES(cuModuleUnload, (uint64_t module), TheDevice().Destroyed(kModuleObject, Pointer(module)))
 ALSO(cuLibraryUnload, cuModuleUnload);
 ALSO(cudaLibraryUnload, cuModuleUnload);
 ENTRY(int, cuModuleGetFunction, uint64_t* function, uint64_t, const char*) {
@@ -144,15 +125,9 @@ ENTRY(int, cuModuleGetFunction, uint64_t* function, uint64_t, const char*) {
 }
 ALSO(cuLibraryGetKernel, cuModuleGetFunction);
 ALSO(cudaLibraryGetKernel, cuModuleGetFunction);
-ENTRY(int, cuKernelGetFunction, uint64_t* function, uint64_t kernel) {
-  *function = kernel;
-  return kSuccess;
-}
+DOES(cuKernelGetFunction, (uint64_t * function, uint64_t kernel), *function = kernel)
 ENTRY(int, cuModuleGetGlobal_v2, void*, void*, uint64_t, const char*) { return kSymbolNotFound; }
-ENTRY(int, cuLinkCreate_v2, unsigned, void*, void*, uint64_t* state) {
-  *state = NewHandle();
-  return kSuccess;
-}
+DOES(cuLinkCreate_v2, (unsigned, void*, void*, uint64_t* state), *state = NewHandle())
 ENTRY(int, cuLinkAddData_v2, void) { return kSuccess; }
 ENTRY(int, cuLinkComplete, void*, const void** image, size_t* size) {
   static const char kImage[16] = {};
@@ -169,10 +144,7 @@ ENTRY(int, cuFuncGetAttribute, int* value, int attribute, void*) {
 }
 ENTRY(int, cuFuncSetAttribute, void*, int, int) { return kSuccess; }
 ENTRY(int, cuFuncSetCacheConfig, void*, int) { return kSuccess; }
-ENTRY(int, cuLaunchKernel, void*) {
-  TheDevice().Launch();
-  return kSuccess;
-}
+DOES(cuLaunchKernel, (void*), TheDevice().Launch())
 ALSO(cuLaunchKernelEx, cuLaunchKernel);
 ALSO(cuLaunchCooperativeKernel, cuLaunchKernel);
 ENTRY(int, cuOccupancyMaxActiveClusters, int* clusters, void*, const void*) {
@@ -180,10 +152,7 @@ ENTRY(int, cuOccupancyMaxActiveClusters, int* clusters, void*, const void*) {
   *clusters = 8;
   return kSuccess;
 }
-ENTRY(int, cuTensorMapEncodeTiled, char* map) {
-  std::memset(map, 0, 128);
-  return kSuccess;
-}
+DOES(cuTensorMapEncodeTiled, (char* map), std::memset(map, 0, 128))
 
 ENTRY(int, cuMemcpyDtoHAsync_v2, void* to, const void* from, size_t size, void*) {
   return Copy(to, from, size) ? kSuccess : kInvalidValue;

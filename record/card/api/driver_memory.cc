@@ -17,10 +17,8 @@ struct AllocationProperties {  // the head of CUmemAllocationProp
   int location_id;
 };
 
-ENTRY(int, cuMemGetAllocationGranularity, size_t* granularity, const void*, int) {
-  *granularity = kDriverUnit;
-  return kSuccess;
-}
+DOES(cuMemGetAllocationGranularity, (size_t * granularity, const void*, int),
+     *granularity = kDriverUnit)
 
 ENTRY(int, cuMemAddressReserve, uint64_t* address, size_t size, size_t, uint64_t, uint64_t) {
   if (size == 0) return kInvalidValue;

@@ -11,13 +11,15 @@ inline int NewObject(void** out) {
   return *out == nullptr ? 1 : 0;
 }
 
+// Defines entry points that create and destroy an object of a type.
+#define OBJECT_OF(Type, create, destroy)       \
+  DOES(create, (Type * *out), *out = new Type) \
+  DOES(destroy, (MayBeNull<Type> object), delete object.get())
+
 // Defines entry points that create and destroy such an object.
 #define OBJECT(create, destroy)                             \
   ENTRY(int, create, void** out) { return NewObject(out); } \
-  ENTRY(int, destroy, void* object) {                       \
-    std::free(object);                                      \
-    return 0;                                               \
-  }
+  DOES(destroy, (void* object), std::free(object))
 
 // Likewise, of an object that takes memory of the card. The file includes device.h.
 #define COUNTED_OBJECT(what, create, destroy)                  \

@@ -61,14 +61,8 @@ ENTRY(int, cudaIpcCloseMemHandle, void* address) {
 }
 
 // Work that the other process recorded before is done.
-ENTRY(int, cudaIpcGetEventHandle, IpcHandle* handle, const void*) {
-  *handle = {};
-  return kSuccess;
-}
-ENTRY(int, cudaIpcOpenEventHandle, Event** out, IpcHandle) {
-  *out = new Event;
-  return kSuccess;
-}
+DOES(cudaIpcGetEventHandle, (IpcHandle * handle, const void*), *handle = {})
+DOES(cudaIpcOpenEventHandle, (Event * *out, IpcHandle), *out = new Event)
 
 }  // namespace
 }  // namespace memreplay::card

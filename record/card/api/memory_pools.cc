@@ -179,10 +179,8 @@ ENTRY(int, cudaMemPoolTrimTo, void* handle, size_t keep) {
 ALSO(cuMemPoolTrimTo, cudaMemPoolTrimTo);
 ENTRY(int, cudaMemPoolSetAccess, void*, const void*, size_t) { return kSuccess; }
 ALSO(cuMemPoolSetAccess, cudaMemPoolSetAccess);
-ENTRY(int, cudaMemPoolGetAccess, int* flags, void*, const void*) {
-  *flags = 3;  // may be read and written
-  return kSuccess;
-}
+constexpr int kReadAndWrite = 3;
+DOES(cudaMemPoolGetAccess, (int* flags, void*, const void*), *flags = kReadAndWrite)
 ALSO(cuMemPoolGetAccess, cudaMemPoolGetAccess);
 
 }  // namespace

@@ -66,14 +66,8 @@ int Destroy(const Communicator* communicator) {
   return 0;
 }
 
-ENTRY(int, ncclGetVersion, int* version) {
-  *version = Versions().nccl;
-  return 0;
-}
-ENTRY(int, ncclGetUniqueId, UniqueId* id) {
-  Exchange::MakeIdentity(id->bytes);
-  return 0;
-}
+DOES(ncclGetVersion, (int* version), *version = Versions().nccl)
+DOES(ncclGetUniqueId, (UniqueId * id), Exchange::MakeIdentity(id->bytes))
 ALSO(ncclCommGetUniqueId, ncclGetUniqueId);
 ENTRY(int, ncclCommInitRank, Communicator** out, int ranks, UniqueId id, int rank) {
   return Make(__builtin_return_address(0), out, ranks, rank, id);
@@ -117,39 +111,15 @@ ENTRY(int, ncclCommDestroy, MayBeNull<const Communicator> communicator) {
 }
 ALSO(ncclCommAbort, ncclCommDestroy);
 ENTRY(int, ncclCommFinalize, Communicator*) { return 0; }
-ENTRY(int, ncclCommCount, const Communicator* communicator, int* count) {
-  *count = communicator->ranks;
-  return 0;
-}
-ENTRY(int, ncclCommUserRank, const Communicator* communicator, int* rank) {
-  *rank = communicator->rank;
-  return 0;
-}
-ENTRY(int, ncclCommCuDevice, const Communicator* communicator, int* card) {
-  *card = communicator->card;
-  return 0;
-}
-ENTRY(int, ncclCommGetAsyncError, const Communicator*, int* error) {
-  *error = 0;
-  return 0;
-}
-ENTRY(int, ncclCommRegister, Communicator*, void*, size_t, void** handle) {
-  *handle = Pointer(16);
-  return 0;
-}
+DOES(ncclCommCount, (const Communicator* communicator, int* count), *count = communicator->ranks)
+DOES(ncclCommUserRank, (const Communicator* communicator, int* rank), *rank = communicator->rank)
+DOES(ncclCommCuDevice, (const Communicator* communicator, int* card), *card = communicator->card)
+DOES(ncclCommGetAsyncError, (const Communicator*, int* error), *error = 0)
+DOES(ncclCommRegister, (Communicator*, void*, size_t, void** handle), *handle = Pointer(16))
 ENTRY(int, ncclCommDeregister, Communicator*, void*) { return 0; }
-ENTRY(int, ncclGroupStart, void) {
-  BeginGroup();
-  return 0;
-}
-ENTRY(int, ncclGroupEnd, void) {
-  EndGroup();
-  return 0;
-}
-ENTRY(int, ncclRedOpCreatePreMulSum, int* operation) {
-  *operation = 5;
-  return 0;
-}
+DOES(ncclGroupStart, (void), BeginGroup())
+DOES(ncclGroupEnd, (void), EndGroup())
+DOES(ncclRedOpCreatePreMulSum, (int* operation), *operation = 5)
 ENTRY(int, ncclRedOpDestroy, int, Communicator*) { return 0; }
 ENTRY(int, ncclMemAlloc, void** out, size_t bytes) {
   return Allocate("ncclMemAlloc", __builtin_return_address(0), out, bytes) == 0 ? 0 : 1;
@@ -158,50 +128,32 @@ ENTRY(int, ncclMemFree, void* address) {
   return reinterpret_cast<int (*)(void*)>(FindEntry("cudaFree"))(address) == 0 ? 0 : 1;
 }
 
-int BeginOne(Collective::Call call, Communicator* communicator, const void* from, void* to,
-             size_t count, int type, int operation, int peer) {
-  Begin({call, communicator, from, to, count, type, operation, peer});
-  return 0;
-}
-
-ENTRY(int, ncclAllReduce, const void* from, void* to, size_t count, int type, int operation,
-      Communicator* c, void*) {
-  return BeginOne(Collective::kAllReduce, c, from, to, count, type, operation, 0);
-}
-ENTRY(int, ncclReduce, const void* from, void* to, size_t count, int type, int operation, int root,
-      Communicator* c, void*) {
-  return BeginOne(Collective::kReduce, c, from, to, count, type, operation, root);
-}
-ENTRY(int, ncclReduceScatter, const void* from, void* to, size_t count, int type, int operation,
-      Communicator* c, void*) {
-  return BeginOne(Collective::kReduceScatter, c, from, to, count, type, operation, 0);
-}
-ENTRY(int, ncclBroadcast, const void* from, void* to, size_t count, int type, int root,
-      Communicator* c, void*) {
-  return BeginOne(Collective::kBroadcast, c, from, to, count, type, 0, root);
-}
-ENTRY(int, ncclBcast, void* buffer, size_t count, int type, int root, Communicator* c, void*) {
-  return BeginOne(Collective::kBroadcast, c, buffer, buffer, count, type, 0, root);
-}
-ENTRY(int, ncclAllGather, const void* from, void* to, size_t count, int type, Communicator* c,
-      void*) {
-  return BeginOne(Collective::kAllGather, c, from, to, count, type, 0, 0);
-}
-ENTRY(int, ncclGather, const void* from, void* to, size_t count, int type, int root,
-      Communicator* c, void*) {
-  return BeginOne(Collective::kGather, c, from, to, count, type, 0, root);
-}
-ENTRY(int, ncclAlltoAll, const void* from, void* to, size_t count, int type, Communicator* c,
-      void*) {
-  return BeginOne(Collective::kAllToAll, c, from, to, count, type, 0, 0);
-}
-ENTRY(int, ncclSend, const void* from, size_t count, int type, int to, Communicator* c, void*) {
-  Send(c, from, count, type, to);
-  return 0;
-}
-ENTRY(int, ncclRecv, void* to, size_t count, int type, int from, Communicator* c, void*) {
-  return BeginOne(Collective::kReceive, c, nullptr, to, count, type, 0, from);
-}
+DOES(ncclAllReduce,
+     (const void* from, void* to, size_t count, int type, int operation, Communicator* c, void*),
+     Begin({Collective::kAllReduce, c, from, to, count, type, operation, 0}))
+DOES(ncclReduce,
+     (const void* from, void* to, size_t count, int type, int operation, int root, Communicator* c,
+      void*),
+     Begin({Collective::kReduce, c, from, to, count, type, operation, root}))
+DOES(ncclReduceScatter,
+     (const void* from, void* to, size_t count, int type, int operation, Communicator* c, void*),
+     Begin({Collective::kReduceScatter, c, from, to, count, type, operation, 0}))
+DOES(ncclBroadcast,
+     (const void* from, void* to, size_t count, int type, int root, Communicator* c, void*),
+     Begin({Collective::kBroadcast, c, from, to, count, type, 0, root}))
+DOES(ncclBcast, (void* buffer, size_t count, int type, int root, Communicator* c, void*),
+     Begin({Collective::kBroadcast, c, buffer, buffer, count, type, 0, root}))
+DOES(ncclAllGather, (const void* from, void* to, size_t count, int type, Communicator* c, void*),
+     Begin({Collective::kAllGather, c, from, to, count, type, 0, 0}))
+DOES(ncclGather,
+     (const void* from, void* to, size_t count, int type, int root, Communicator* c, void*),
+     Begin({Collective::kGather, c, from, to, count, type, 0, root}))
+DOES(ncclAlltoAll, (const void* from, void* to, size_t count, int type, Communicator* c, void*),
+     Begin({Collective::kAllToAll, c, from, to, count, type, 0, 0}))
+DOES(ncclSend, (const void* from, size_t count, int type, int to, Communicator* c, void*),
+     Send(c, from, count, type, to))
+DOES(ncclRecv, (void* to, size_t count, int type, int from, Communicator* c, void*),
+     Begin({Collective::kReceive, c, nullptr, to, count, type, 0, from}))
 
 }  // namespace
 

@@ -60,10 +60,7 @@ ENTRY(int, nvmlShutdown, void) { return kSuccess; }
 ENTRY(const char*, nvmlErrorString, int error) {
   return error == kSuccess ? "Success" : "Not Supported";
 }
-ENTRY(int, nvmlDeviceGetCount_v2, unsigned* count) {
-  *count = static_cast<unsigned>(NumberCount());
-  return kSuccess;
-}
+DOES(nvmlDeviceGetCount_v2, (unsigned* count), *count = static_cast<unsigned>(NumberCount()))
 ALSO(nvmlDeviceGetCount, nvmlDeviceGetCount_v2);
 ENTRY(int, nvmlDeviceGetHandleByIndex_v2, unsigned index, void** handle) {
   return Give(static_cast<int>(index), handle);
@@ -89,10 +86,8 @@ ENTRY(int, nvmlDeviceGetUUID, void* handle, char* text, unsigned size) {
   }
   return kSuccess;
 }
-ENTRY(int, nvmlDeviceGetIndex, void* handle, unsigned* index) {
-  *index = static_cast<unsigned>(IndexOf(handle));
-  return kSuccess;
-}
+DOES(nvmlDeviceGetIndex, (void* handle, unsigned* index),
+     *index = static_cast<unsigned>(IndexOf(handle)))
 struct MemoryInfo {
   unsigned long long total, free, used;
 };
@@ -109,20 +104,12 @@ ENTRY(int, nvmlDeviceGetCudaComputeCapability, void*, int* major, int* minor) {
   *minor = TheDevice().settings.card->capability % 10;
   return kSuccess;
 }
-ENTRY(int, nvmlDeviceGetComputeRunningProcesses, void*, unsigned* count, void*) {
-  *count = 0;
-  return kSuccess;
-}
+DOES(nvmlDeviceGetComputeRunningProcesses, (void*, unsigned* count, void*), *count = 0)
 ALSO(nvmlDeviceGetComputeRunningProcesses_v2, nvmlDeviceGetComputeRunningProcesses);
 ALSO(nvmlDeviceGetComputeRunningProcesses_v3, nvmlDeviceGetComputeRunningProcesses);
-ENTRY(int, nvmlSystemGetDriverVersion, char* text, unsigned size) {
-  std::snprintf(text, size, "memreplay");
-  return kSuccess;
-}
-ENTRY(int, nvmlSystemGetCudaDriverVersion_v2, int* version) {
-  *version = Versions().cuda;
-  return kSuccess;
-}
+DOES(nvmlSystemGetDriverVersion, (char* text, unsigned size),
+     std::snprintf(text, size, "memreplay"))
+DOES(nvmlSystemGetCudaDriverVersion_v2, (int* version), *version = Versions().cuda)
 ALSO(nvmlSystemGetCudaDriverVersion, nvmlSystemGetCudaDriverVersion_v2);
 // Cards reach each other's memory over PCI Express. There are no links between them.
 ENTRY(int, nvmlDeviceGetP2PStatus, void* handle, void* peer, int kind, int* status) {

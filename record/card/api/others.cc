@@ -9,10 +9,7 @@
 namespace memreplay::card {
 namespace {
 
-ENTRY(int, cufftCreate, int* plan) {
-  *plan = 1;
-  return 0;
-}
+DOES(cufftCreate, (int* plan), *plan = 1)
 ENTRY(int, cufftDestroy, int) { return 0; }
 ENTRY(int, cufftXtMakePlanMany, int, int, void*, void*, long long, long long, int, void*, long long,
       long long, int, long long, size_t* workspace, int) {
@@ -35,37 +32,20 @@ ENTRY(int, nvrtcVersion, int* major, int* minor) {
   *minor = Versions().cuda % 1000 / 10;
   return 0;
 }
-ENTRY(int, nvrtcGetCUBINSize, void*, size_t* size) {
-  *size = sizeof kImage;
-  return 0;
-}
+DOES(nvrtcGetCUBINSize, (void*, size_t* size), *size = sizeof kImage)
 ALSO(nvrtcGetPTXSize, nvrtcGetCUBINSize);
-ENTRY(int, nvrtcGetCUBIN, void*, char* image) {
-  std::memcpy(image, kImage, sizeof kImage);
-  return 0;
-}
+DOES(nvrtcGetCUBIN, (void*, char* image), std::memcpy(image, kImage, sizeof kImage))
 ALSO(nvrtcGetPTX, nvrtcGetCUBIN);
-ENTRY(int, nvrtcGetProgramLogSize, void*, size_t* size) {
-  *size = 1;
-  return 0;
-}
-ENTRY(int, nvrtcGetProgramLog, void*, char* text) {
-  *text = 0;
-  return 0;
-}
-ENTRY(int, nvrtcGetLoweredName, void*, const char* name, const char** lowered) {
-  *lowered = name;
-  return 0;
-}
+DOES(nvrtcGetProgramLogSize, (void*, size_t* size), *size = 1)
+DOES(nvrtcGetProgramLog, (void*, char* text), *text = 0)
+DOES(nvrtcGetLoweredName, (void*, const char* name, const char** lowered), *lowered = name)
 ENTRY(const char*, nvrtcGetErrorString, int error) {
   return error == 0 ? "NVRTC_SUCCESS" : "NVRTC_ERROR_INTERNAL_ERROR";
 }
 
 // A profiler is answered that there is nothing to profile, and requests the text of that error.
-ENTRY(int, cuptiGetResultString, int result, const char** text) {
-  *text = result == 0 ? "CUPTI_SUCCESS" : "CUPTI_ERROR_NOT_INITIALIZED";
-  return 0;
-}
+DOES(cuptiGetResultString, (int result, const char** text),
+     *text = result == 0 ? "CUPTI_SUCCESS" : "CUPTI_ERROR_NOT_INITIALIZED")
 
 }  // namespace
 }  // namespace memreplay::card

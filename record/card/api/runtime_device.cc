@@ -49,23 +49,14 @@ const ErrorText& TextOf(int error) {
 
 ENTRY(const char*, cudaGetErrorString, int error) { return TextOf(error).text; }
 ENTRY(const char*, cudaGetErrorName, int error) { return TextOf(error).name; }
-ENTRY(int, cuGetErrorString, int error, const char** text) {
-  *text = TextOf(error).text;
-  return kSuccess;
-}
-ENTRY(int, cuGetErrorName, int error, const char** text) {
-  *text = TextOf(error).name;
-  return kSuccess;
-}
+DOES(cuGetErrorString, (int error, const char** text), *text = TextOf(error).text)
+DOES(cuGetErrorName, (int error, const char** text), *text = TextOf(error).name)
 
 ENTRY(int, cudaGetDeviceCount, int* count) {
   *count = TheDevice().VisibleCount();
   return *count == 0 ? Failed(kNoDevice) : kSuccess;
 }
-ENTRY(int, cudaGetDevice, int* card) {
-  *card = CurrentCard();
-  return kSuccess;
-}
+DOES(cudaGetDevice, (int* card), *card = CurrentCard())
 ENTRY(int, cudaSetDevice, int card) {
   if (NoSuchCard(card)) return Failed(kInvalidDevice);
   CurrentCard() = card;
@@ -76,10 +67,7 @@ ENTRY(int, cudaInitDevice, int card, unsigned, unsigned) {
   return NoSuchCard(card) ? Failed(kInvalidDevice) : kSuccess;
 }
 ENTRY(int, cudaSetDeviceFlags, unsigned) { return kSuccess; }
-ENTRY(int, cudaGetDeviceFlags, unsigned* flags) {
-  *flags = 0;
-  return kSuccess;
-}
+DOES(cudaGetDeviceFlags, (unsigned* flags), *flags = 0)
 ENTRY(int, cudaDeviceGetAttribute, int* value, int attribute, int card) {
   if (NoSuchCard(card)) return Failed(kInvalidDevice);
   return AttributeOf(TheDevice().settings, attribute, value) ? kSuccess : Failed(kInvalidValue);
@@ -100,14 +88,8 @@ ENTRY(int, cudaDeviceGetStreamPriorityRange, MayBeNull<int> least, MayBeNull<int
   if (greatest != nullptr) *greatest = -5;
   return kSuccess;
 }
-ENTRY(int, cudaRuntimeGetVersion, int* version) {
-  *version = Versions().cuda;
-  return kSuccess;
-}
-ENTRY(int, cudaDriverGetVersion, int* version) {
-  *version = Versions().cuda;
-  return kSuccess;
-}
+DOES(cudaRuntimeGetVersion, (int* version), *version = Versions().cuda)
+DOES(cudaDriverGetVersion, (int* version), *version = Versions().cuda)
 ENTRY(int, cudaDeviceCanAccessPeer, int* can, int card, int peer) {
   if (NoSuchCard(card) || NoSuchCard(peer)) return Failed(kInvalidDevice);
   *can = card != peer ? 1 : 0;
@@ -129,10 +111,7 @@ ENTRY(int, cudaDeviceGetByPCIBusId, int* card, const char* text) {
   *card = static_cast<int>(bus) - 1;
   return kSuccess;
 }
-ENTRY(int, cudaDeviceGetLimit, size_t* value, int) {
-  *value = 0;
-  return kSuccess;
-}
+DOES(cudaDeviceGetLimit, (size_t * value, int), *value = 0)
 ENTRY(int, cudaDeviceSetLimit, int, size_t) { return kSuccess; }
 ENTRY(int, cudaProfilerStart, void) { return kSuccess; }
 ENTRY(int, cudaProfilerStop, void) { return kSuccess; }

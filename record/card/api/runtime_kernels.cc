@@ -1,13 +1,13 @@
 // The CUDA runtime: kernels. They are registered by name and image, launched and never run.
 #include <atomic>
+#include <cstdint>
 #include <cstring>
 #include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "record/card/api/fat_binary.h"
-#include "record/card/api/occupancy.h"
+#include "record/card/api/attributes.h"
 #include "record/card/device/cuda_errors.h"
 #include "record/card/device/device.h"
 #include "record/card/device/entry.h"
@@ -15,6 +15,58 @@
 
 namespace memreplay::card {
 namespace {
+
+// The images of kernels that nvcc puts into a library.
+constexpr uint32_t kWrapperMagic = 0x466243b1;
+constexpr uint32_t kFatBinaryMagic = 0xba55ed50;
+enum Kind : uint16_t { kPtx = 1, kMachineCode = 2 };
+
+struct Wrapper {
+  uint32_t magic, version;
+  const unsigned char* data;
+};
+struct FatBinary {
+  uint32_t magic;
+  uint16_t version, header_size;
+  uint64_t size;  // of all images
+};
+struct Image {
+  uint16_t kind, version;
+  uint32_t header_size;
+  uint64_t size;
+  uint32_t compressed_size, options;
+  uint16_t minor, major;
+  uint32_t architecture;
+};
+
+// Returns the architecture (89 for sm_89) of the image that a card of this capability would run:
+// the highest machine code of its major version that is not above it, else the highest PTX that is
+// not above it. Returns 0 if it can run none. `wrapper` is what nvcc's code passes to
+// __cudaRegisterFatBinary.
+int ArchitectureFor(const void* wrapper, int capability) {
+  const auto* w = static_cast<const Wrapper*>(wrapper);
+  if (w == nullptr || w->magic != kWrapperMagic || w->data == nullptr) return 0;
+  const auto* binary = reinterpret_cast<const FatBinary*>(w->data);
+  if (binary->magic != kFatBinaryMagic) return 0;
+  const unsigned char* at = w->data + binary->header_size;
+  const unsigned char* const end = at + binary->size;
+  int code = 0, ptx = 0;
+  while (at + sizeof(Image) <= end) {
+    const auto* image = reinterpret_cast<const Image*>(at);
+    const int architecture = static_cast<int>(image->architecture);
+    if (architecture <= capability) {
+      if (image->kind == kMachineCode && architecture / 10 == capability / 10 &&
+          architecture > code) {
+        code = architecture;
+      }
+      if (image->kind == kPtx && architecture > ptx) ptx = architecture;
+    }
+    const uint64_t size = image->header_size + image->size;
+    if (size == 0 || size > static_cast<uint64_t>(end - at)) break;
+    at += size;
+  }
+  return code != 0 ? code : ptx;
+}
 
 // What is read of a fat binary when a kernel of it is first needed: a library has hundreds, and
 // each is on pages of the file that nothing else reads.
@@ -144,14 +196,8 @@ ENTRY(int, cudaLaunchKernel, const void* function) { return Launch(function); }
 ENTRY(int, cudaLaunchCooperativeKernel, const void* function) { return Launch(function); }
 ENTRY(int, cudaLaunchKernelExC, const void*, const void* function) { return Launch(function); }
 // From 13 on a launch takes a handle; here it is the host's address.
-ENTRY(int, __cudaGetKernel, const void** kernel, const void* function) {
-  *kernel = function;
-  return kSuccess;
-}
-ENTRY(int, cudaGetKernel, const void** kernel, const void* function) {
-  *kernel = function;
-  return kSuccess;
-}
+DOES(__cudaGetKernel, (const void** kernel, const void* function), *kernel = function)
+DOES(cudaGetKernel, (const void** kernel, const void* function), *kernel = function)
 ENTRY(int, __cudaLaunchKernel, const void* kernel) { return Launch(kernel); }
 
 struct FunctionAttributes {
@@ -174,16 +220,11 @@ ENTRY(int, cudaFuncGetAttributes, FunctionAttributes* attributes, const void* fu
 ENTRY(int, cudaFuncSetAttribute, const void*, int, int) { return kSuccess; }
 ENTRY(int, cudaKernelSetAttributeForDevice, const void*, int, int, int) { return kSuccess; }
 ENTRY(int, cudaFuncSetCacheConfig, const void*, int) { return kSuccess; }
-ENTRY(int, cudaFuncGetName, const char** name, const void*) {
-  *name = "kernel";
-  return kSuccess;
-}
+DOES(cudaFuncGetName, (const char** name, const void*), *name = "kernel")
 
-ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, const void*, int threads,
-      size_t shared) {
-  *blocks = BlocksPerMultiprocessor(*TheDevice().settings.card, threads, shared);
-  return kSuccess;
-}
+DOES(cudaOccupancyMaxActiveBlocksPerMultiprocessor,
+     (int* blocks, const void*, int threads, size_t shared),
+     *blocks = BlocksPerMultiprocessor(*TheDevice().settings.card, threads, shared))
 ENTRY(int, cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags, int* blocks, const void* kernel,
       int threads, size_t shared, unsigned) {
   return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, threads, shared);
@@ -195,10 +236,7 @@ ENTRY(int, cuOccupancyMaxActiveBlocksPerMultiprocessor, int* blocks, const void*
 
 // A variable of the card has no address of its own: what is copied there is forgotten.
 alignas(16) char symbols[65536];
-ENTRY(int, cudaGetSymbolAddress, void** out, const void*) {
-  *out = symbols;
-  return kSuccess;
-}
+DOES(cudaGetSymbolAddress, (void** out, const void*), *out = symbols)
 
 }  // namespace
 }  // namespace memreplay::card

@@ -190,10 +190,7 @@ ENTRY(int, cudaHostUnregister, void* address) {
   RemoveHostRange(&d, Number(address));
   return kSuccess;
 }
-ENTRY(int, cudaHostGetDevicePointer, void** out, void* address, unsigned) {
-  *out = address;
-  return kSuccess;
-}
+DOES(cudaHostGetDevicePointer, (void** out, void* address, unsigned), *out = address)
 
 bool IsPinned(const Device& d, uint64_t address) {
   auto range = d.host.upper_bound(address);

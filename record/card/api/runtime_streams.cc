@@ -26,14 +26,9 @@ ENTRY(int, cudaStreamGetPriority, void* stream, int* priority) {
   *priority = d.streams.PriorityOf(StreamKeyOf(stream));
   return kSuccess;
 }
-ENTRY(int, cudaStreamGetFlags, void*, unsigned* flags) {
-  *flags = 1;  // does not wait for the default stream, like all of torch's
-  return kSuccess;
-}
-ENTRY(int, cudaStreamGetId, void* stream, unsigned long long* id) {
-  *id = Number(stream);
-  return kSuccess;
-}
+// No stream waits for the default one, like all of torch's.
+DOES(cudaStreamGetFlags, (void*, unsigned* flags), *flags = 1)
+DOES(cudaStreamGetId, (void* stream, unsigned long long* id), *id = Number(stream))
 ENTRY(int, cudaStreamQuery, void* stream) {
   const auto [d, lock] = LockedDevice();
   return d.streams.Poll(StreamKeyOf(stream), d.now()) ? kSuccess : Failed(kNotReady);
@@ -49,25 +44,14 @@ ENTRY(int, cudaStreamWaitEvent, void* stream, const Event* event, unsigned) {
   d.streams.WaitFor(StreamKeyOf(stream), *event, d.Tick());
   return kSuccess;
 }
-ENTRY(int, cudaStreamAddCallback, void* stream, void (*function)(void*, int, void*), void* data,
-      unsigned) {
-  function(stream, kSuccess, data);
-  return kSuccess;
-}
-ENTRY(int, cudaLaunchHostFunc, void*, void (*function)(void*), void* data) {
-  function(data);
-  return kSuccess;
-}
+DOES(cudaStreamAddCallback,
+     (void* stream, void (*function)(void*, int, void*), void* data, unsigned),
+     function(stream, kSuccess, data))
+DOES(cudaLaunchHostFunc, (void*, void (*function)(void*), void* data), function(data))
 
-ENTRY(int, cudaEventCreateWithFlags, Event** out, unsigned) {
-  *out = new Event;
-  return kSuccess;
-}
+DOES(cudaEventCreateWithFlags, (Event * *out, unsigned), *out = new Event)
 ENTRY(int, cudaEventCreate, Event** out) { return cudaEventCreateWithFlags(out, 0); }
-ENTRY(int, cudaEventDestroy, Event* event) {
-  delete event;
-  return kSuccess;
-}
+DOES(cudaEventDestroy, (Event * event), delete event)
 ENTRY(int, cudaEventRecord, Event* event, void* stream) {
   const auto [d, lock] = LockedDevice();
   d.streams.Record(event, StreamKeyOf(stream), d.Tick());
@@ -172,10 +156,7 @@ ENTRY(int, cudaThreadExchangeStreamCaptureMode, int* mode) {
   return kSuccess;
 }
 
-ENTRY(int, cudaGraphCreate, void** graph, unsigned) {
-  *graph = Pointer(0xfff0);
-  return kSuccess;
-}
+DOES(cudaGraphCreate, (void** graph, unsigned), *graph = Pointer(0xfff0))
 ENTRY(int, cudaGraphInstantiate, void** executable, void* graph) {
   const void* caller = __builtin_return_address(0);
   const auto [d, lock] = LockedDevice();
@@ -188,10 +169,7 @@ ENTRY(int, cudaGraphInstantiate, void** executable, void* graph) {
   return kSuccess;
 }
 ALSO(cudaGraphInstantiateWithFlags, cudaGraphInstantiate);
-ENTRY(int, cudaGraphLaunch, void*, void*) {
-  TheDevice().Launch();
-  return kSuccess;
-}
+DOES(cudaGraphLaunch, (void*, void*), TheDevice().Launch())
 ENTRY(int, cudaGraphUpload, void*, void*) { return kSuccess; }
 ENTRY(int, cudaGraphDestroy, void*) { return kSuccess; }
 ENTRY(int, cudaGraphExecDestroy, void* executable) {
@@ -200,33 +178,20 @@ ENTRY(int, cudaGraphExecDestroy, void* executable) {
   return kSuccess;
 }
 ENTRY(int, cudaGraphDebugDotPrint, void*, const char*, unsigned) { return kSuccess; }
-ENTRY(int, cudaGraphGetNodes, void*, void*, size_t* count) {
-  *count = 1;  // torch only checks whether there are any
-  return kSuccess;
-}
-ENTRY(int, cudaGraphAddEmptyNode, void** node) {
-  *node = Pointer(16);
-  return kSuccess;
-}
-ENTRY(int, cudaGraphNodeGetDependencies, void*, void*, size_t* count) {
-  *count = 0;
-  return kSuccess;
-}
+// PyTorch only checks whether there are any.
+DOES(cudaGraphGetNodes, (void*, void*, size_t* count), *count = 1)
+DOES(cudaGraphAddEmptyNode, (void** node), *node = Pointer(16))
+DOES(cudaGraphNodeGetDependencies, (void*, void*, size_t* count), *count = 0)
 ENTRY_FROM(13000, "cudaGraphNodeGetDependencies", int, dependencies_of_13, void*, void*, void*,
            size_t* count) {
   *count = 0;
   return kSuccess;
 }
 ENTRY(int, cudaGraphRetainUserObject, void*, void*, unsigned, unsigned) { return kSuccess; }
-ENTRY(int, cudaUserObjectCreate, void** object, void*, void*, unsigned, unsigned) {
-  *object = Pointer(16);
-  return kSuccess;
-}
+DOES(cudaUserObjectCreate, (void** object, void*, void*, unsigned, unsigned), *object = Pointer(16))
 ENTRY(int, cudaUserObjectRelease, void*, unsigned) { return kSuccess; }
-ENTRY(int, cudaDeviceGetGraphMemAttribute, int, int, uint64_t* value) {
-  *value = 0;  // a graph's nodes allocate nothing
-  return kSuccess;
-}
+// The nodes of a graph allocate nothing.
+DOES(cudaDeviceGetGraphMemAttribute, (int, int, uint64_t* value), *value = 0)
 ENTRY(int, cudaDeviceSetGraphMemAttribute, int, int, const void*) { return kSuccess; }
 
 }  // namespace

@@ -10,16 +10,14 @@
 namespace memreplay::card {
 namespace {
 
-void AssumeNoWorkspace() { Assume("the cuSOLVER workspace is assumed to be 0 bytes"); }
 int NoElements(int* count) {
-  AssumeNoWorkspace();
+  Assume("the cuSOLVER workspace is assumed to be 0 bytes");
   *count = 0;
   return 0;
 }
-int NoBytes(size_t* on_card, size_t* on_host) {
-  AssumeNoWorkspace();
-  *on_card = *on_host = 0;
-  return 0;
+void NoBytes(size_t* on_card, size_t* on_host) {
+  int none = 0;
+  *on_card = *on_host = static_cast<size_t>(NoElements(&none));
 }
 
 COUNTED_OBJECT(kSolverObject, cusolverDnCreate, cusolverDnDestroy)
@@ -51,52 +49,36 @@ int SingularValuesStrided(void*, int, int, int, int, void*, int, int64_t, void*,
 }
 ALSO_OF_FOUR_TYPES(cusolverDn, gesvdaStridedBatched_bufferSize, SingularValuesStrided);
 int Eigenvalues(void*, int, int, int, void*, int, void*, int* count) { return NoElements(count); }
-ALSO(cusolverDnSsyevd_bufferSize, Eigenvalues);
-ALSO(cusolverDnDsyevd_bufferSize, Eigenvalues);
-ALSO(cusolverDnCheevd_bufferSize, Eigenvalues);
-ALSO(cusolverDnZheevd_bufferSize, Eigenvalues);
-ALSO(cusolverDnSsyevj_bufferSize, Eigenvalues);
-ALSO(cusolverDnDsyevj_bufferSize, Eigenvalues);
-ALSO(cusolverDnCheevj_bufferSize, Eigenvalues);
-ALSO(cusolverDnZheevj_bufferSize, Eigenvalues);
-ALSO(cusolverDnSsyevjBatched_bufferSize, Eigenvalues);
-ALSO(cusolverDnDsyevjBatched_bufferSize, Eigenvalues);
-ALSO(cusolverDnCheevjBatched_bufferSize, Eigenvalues);
-ALSO(cusolverDnZheevjBatched_bufferSize, Eigenvalues);
+ALSO_OF_TYPES(cusolverDn, syevd_bufferSize, heevd_bufferSize, Eigenvalues);
+ALSO_OF_TYPES(cusolverDn, syevj_bufferSize, heevj_bufferSize, Eigenvalues);
+ALSO_OF_TYPES(cusolverDn, syevjBatched_bufferSize, heevjBatched_bufferSize, Eigenvalues);
 int Orthogonal(void*, int, int, int, void*, int, void*, int* count) { return NoElements(count); }
-ALSO(cusolverDnSorgqr_bufferSize, Orthogonal);
-ALSO(cusolverDnDorgqr_bufferSize, Orthogonal);
-ALSO(cusolverDnCungqr_bufferSize, Orthogonal);
-ALSO(cusolverDnZungqr_bufferSize, Orthogonal);
+ALSO_OF_TYPES(cusolverDn, orgqr_bufferSize, ungqr_bufferSize, Orthogonal);
 int OrthogonalProduct(void*, int, int, int, int, int, void*, int, void*, void*, int, int* count) {
   return NoElements(count);
 }
-ALSO(cusolverDnSormqr_bufferSize, OrthogonalProduct);
-ALSO(cusolverDnDormqr_bufferSize, OrthogonalProduct);
-ALSO(cusolverDnCunmqr_bufferSize, OrthogonalProduct);
-ALSO(cusolverDnZunmqr_bufferSize, OrthogonalProduct);
+ALSO_OF_TYPES(cusolverDn, ormqr_bufferSize, unmqr_bufferSize, OrthogonalProduct);
 
-ENTRY(int, cusolverDnXpotrf_bufferSize, void*, void*, int, int64_t, int, void*, int64_t, int,
-      size_t* on_card, size_t* on_host) {
-  return NoBytes(on_card, on_host);
-}
-ENTRY(int, cusolverDnXgeqrf_bufferSize, void*, void*, int64_t, int64_t, int, void*, int64_t, int,
-      void*, int, size_t* on_card, size_t* on_host) {
-  return NoBytes(on_card, on_host);
-}
-ENTRY(int, cusolverDnXsyevd_bufferSize, void*, void*, int, int, int64_t, int, void*, int64_t, int,
-      void*, int, size_t* on_card, size_t* on_host) {
-  return NoBytes(on_card, on_host);
-}
+DOES(cusolverDnXpotrf_bufferSize,
+     (void*, void*, int, int64_t, int, void*, int64_t, int, size_t* on_card, size_t* on_host),
+     NoBytes(on_card, on_host))
+DOES(cusolverDnXgeqrf_bufferSize,
+     (void*, void*, int64_t, int64_t, int, void*, int64_t, int, void*, int, size_t* on_card,
+      size_t* on_host),
+     NoBytes(on_card, on_host))
+DOES(cusolverDnXsyevd_bufferSize,
+     (void*, void*, int, int, int64_t, int, void*, int64_t, int, void*, int, size_t* on_card,
+      size_t* on_host),
+     NoBytes(on_card, on_host))
 ALSO(cusolverDnXsyevBatched_bufferSize, cusolverDnXsyevd_bufferSize);
-ENTRY(int, cusolverDnXsytrs_bufferSize, void*, int, int64_t, int64_t, int, void*, int64_t, void*,
-      int, void*, int64_t, size_t* on_card, size_t* on_host) {
-  return NoBytes(on_card, on_host);
-}
-ENTRY(int, cusolverDnXgeev_bufferSize, void*, void*, int, int, int64_t, int, void*, int64_t, int,
-      void*, int, void*, int64_t, int, void*, int64_t, int, size_t* on_card, size_t* on_host) {
-  return NoBytes(on_card, on_host);
-}
+DOES(cusolverDnXsytrs_bufferSize,
+     (void*, int, int64_t, int64_t, int, void*, int64_t, void*, int, void*, int64_t,
+      size_t* on_card, size_t* on_host),
+     NoBytes(on_card, on_host))
+DOES(cusolverDnXgeev_bufferSize,
+     (void*, void*, int, int, int64_t, int, void*, int64_t, int, void*, int, void*, int64_t, int,
+      void*, int64_t, int, size_t* on_card, size_t* on_host),
+     NoBytes(on_card, on_host))
 
 }  // namespace
 }  // namespace memreplay::card

@@ -27,6 +27,16 @@ struct Entry {
   IN_TABLE(entry_##name, exported, name, version)                        \
   static inline __attribute__((always_inline)) result name(__VA_ARGS__)
 
+// Defines an entry point that does one thing and succeeds:
+//   DOES(cudaGetDevice, (int* card), *card = CurrentCard())
+#define DOES(name, arguments, ...)                                  \
+  static inline __attribute__((always_inline)) int name arguments;  \
+  IN_TABLE(entry_##name, #name, name, 0)                            \
+  static inline __attribute__((always_inline)) int name arguments { \
+    __VA_ARGS__;                                                    \
+    return 0;                                                       \
+  }
+
 // Defines a second name for an entry point.
 #define ALSO(exported, name) IN_TABLE(also_##exported, #exported, name, 0)
 
@@ -38,11 +48,13 @@ struct Entry {
                  used)) static const ::memreplay::card::Entry* const pointer_to_##entry = &entry;
 
 // Defines the names of a function for four types, whose arguments differ in pointer types only.
-#define ALSO_OF_FOUR_TYPES(library, stem, name) \
-  ALSO(library##S##stem, name);                 \
-  ALSO(library##D##stem, name);                 \
-  ALSO(library##C##stem, name);                 \
-  ALSO(library##Z##stem, name)
+#define ALSO_OF_FOUR_TYPES(library, stem, name) ALSO_OF_TYPES(library, stem, stem, name)
+// The same where the function has another name for the two complex types.
+#define ALSO_OF_TYPES(library, real, complex, name) \
+  ALSO(library##S##real, name);                     \
+  ALSO(library##D##real, name);                     \
+  ALSO(library##C##complex, name);                  \
+  ALSO(library##Z##complex, name)
 
 // A pointer that an entry point takes, and that may be null. It is passed like a pointer.
 template <typename T>

@@ -32,7 +32,7 @@ int cublasXtGetNumBoards(int devices, int* ids, int* boards);
 
 namespace {
 
-// One image of machine code, as fatbinary lays it out (record/card/api/fat_binary.cc).
+// One image of machine code, as fatbinary lays it out (record/card/api/runtime_kernels.cc).
 struct Image {
   std::uint32_t magic = 0xba55ed50;
   std::uint16_t version = 1, header_size = 16;
