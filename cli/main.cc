@@ -33,8 +33,7 @@ absl::Status CheckForm(const Command& command, absl::Span<const std::string> arg
   }
   const std::string hint = DidYouMean(args[0], words, StrCat(command.name, " "));
   if (hint.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat("there is neither a file nor a form ", command.name, " ", args[0], hint));
+  return InvalidArgument("there is neither a file nor a form ", command.name, " ", args[0], hint);
 }
 
 absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
@@ -47,7 +46,7 @@ absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
   // "help COMMAND" is "COMMAND --help".
   const bool is_help = !args.empty() && args[0] == "help";
   if (is_help) args.erase(args.begin());
-  const bool shows_all = std::find(all.begin(), all.end(), "--all") != all.end();
+  const bool shows_all = std::ranges::find(all, "--all") != all.end();
   if (flags.help_requested() || (is_help && (args.empty() || args[0] == "--all"))) {
     RETURN_IF_ERROR(PrintHelpText(ProgramHelp(shows_all)));
     return kExitAnswered;
@@ -63,9 +62,9 @@ absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
   if (command == nullptr) {
     std::vector<std::string_view> names;
     for (const Command& row : Commands()) names.push_back(row.name);
-    return absl::InvalidArgumentError(
-        StrCat("unknown command ", args[0],
-               DidYouMean(args[0], names, "", "; memreplay --help lists commands and flags")));
+    return InvalidArgument(
+        "unknown command ", args[0],
+        DidYouMean(args[0], names, "", "; memreplay --help lists commands and flags"));
   }
   args.erase(args.begin(), args.begin() + (command->is_form() ? 2 : 1));
   RETURN_IF_ERROR(CheckForm(*command, args));

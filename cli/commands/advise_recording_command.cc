@@ -3,12 +3,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "cli/commands/advise_key.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
 #include "cli/flags/flags.h"
@@ -62,15 +60,14 @@ absl::StatusOr<std::vector<ValuedFile>> ValuedFiles(const std::vector<std::strin
     const std::optional<int64_t> value =
         equals == std::string::npos ? std::nullopt : ParseInt64(name.substr(equals + 1));
     if (equals == 0 || !value.has_value()) {
-      return absl::InvalidArgumentError(StrCat(key.name,
-                                               ": expected each recording with its value, as in ",
-                                               name, "=8, found '", name, "'"));
+      return InvalidArgument(key.name, ": expected each recording with its value, as in ", name,
+                             "=8, found '", name, "'");
     }
     files.push_back({name.substr(0, equals), *value});
   }
   // The answer describes the first one.
-  std::stable_partition(files.begin(), files.end(),
-                        [&](const ValuedFile& file) { return file.value == key.value; });
+  std::ranges::stable_partition(files,
+                                [&](const ValuedFile& file) { return file.value == key.value; });
   return files;
 }
 
@@ -90,9 +87,9 @@ absl::StatusOr<proto::Report> AdviseValues(const std::vector<ValuedFile>& files,
                       std::vector<RecordedValue> recordings;
                       for (size_t i = 0; i < files.size(); ++i) {
                         const auto& devices = opened[i].devices;
-                        const auto same = std::find_if(
-                            devices.begin(), devices.end(),
-                            [&](const auto& other) { return other->device() == study.device(); });
+                        const auto same = std::ranges::find_if(devices, [&](const auto& other) {
+                          return other->device() == study.device();
+                        });
                         if (same == devices.end()) {
                           return absl::NotFoundError(
                               StrCat(files[i].file, ": has no data for device ", study.device()));

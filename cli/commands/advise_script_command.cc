@@ -1,4 +1,4 @@
-// memreplay advise -- PROGRAM
+// memreplay advise, about a script (advise_recording_command.cc: or a recording)
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_join.h"
-#include "cli/commands/advise_key.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
 #include "cli/flags/flags.h"
@@ -17,6 +16,7 @@
 #include "cli/io/output.h"
 #include "experiment/advise_script.h"
 #include "experiment/recorded_runs.h"
+#include "experiment/script_search.h"
 #include "hardware/cards.h"
 #include "record/card/model/options.h"
 #include "report/text/render.h"
@@ -86,7 +86,7 @@ absl::Status SetMemory(AdviceQuestion* question) {
   std::string why;
   const std::optional<Card> card = FindCard(script.card, &why);
   if (!card.has_value()) {
-    return absl::InvalidArgumentError(StrCat("--card ", script.card, ": ", why));
+    return InvalidArgument("--card ", script.card, ": ", why);
   }
   question->memory = Bytes(card->memory);
   const auto given = script.card_options.find(std::string(card::kCapacity.variable));
@@ -99,17 +99,16 @@ absl::Status SetMemory(AdviceQuestion* question) {
 
 // Errors: there is no such row, or its change is made without editing a file.
 absl::Status PrintPatch(const proto::Advice& advice, int64_t number) {
-  const auto tried = std::count_if(advice.rows().begin(), advice.rows().end(),
-                                   [](const auto& row) { return IsTried(row); });
+  const auto tried =
+      std::ranges::count_if(advice.rows(), [](const auto& row) { return IsTried(row); });
   if (number < 1 || number > tried) {
-    return absl::InvalidArgumentError(
-        StrCat("--patch ", number, ": expected the number of a row, 1 to ", tried));
+    return InvalidArgument("--patch ", number, ": expected the number of a row, 1 to ", tried);
   }
   const proto::Advice::Row& row = advice.rows(static_cast<int>(number) - 1);
   if (row.patch().empty()) {
-    return absl::InvalidArgumentError(StrCat("--patch ", number, ": ", row.change(),
-                                             " changes no file; the answer without --patch says "
-                                             "how it is made"));
+    return InvalidArgument("--patch ", number, ": ", row.change(),
+                           " changes no file; the answer without --patch says "
+                           "how it is made");
   }
   return Print(row.patch());
 }
@@ -124,7 +123,8 @@ FlagSet FlagsOf(AdviseFlags* options) {
                  "try only this change, such as checkpoint:Block; may be given several times");
   flags.AddNumber("max-runs", "N", &options->most,
                   "how many pairs and triples to run at most, and how many runs to look for\n"
-                  "largest values in (default: 24)");
+                  "largest values in (default: 24)",
+                  1);
   AddRecordFlags(&options->question.script, &flags);
   flags.AddNumber("patch", "N", &options->patch,
                   "print only the patch of row N, for patch -p1 in the script's folder");
@@ -138,17 +138,10 @@ FlagSet FlagsOf(AdviseFlags* options) {
 absl::Status Check(const AdviseFlags& options) {
   const AdviceQuestion& question = options.question;
   const RecordOptions& script = question.script;
-  if (options.most.value_or(1) < 1) {
-    return absl::InvalidArgumentError(
-        StrCat("--max-runs: expected at least 1, found ", *options.most));
-  }
   if (script.program.empty()) {
     return absl::InvalidArgumentError(
         "expected a script, such as train.py, -- and a command that starts one, or the FILE of a "
         "recording");
-  }
-  if (options.jobs.value_or(1) < 1) {
-    return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));
   }
   if (options.patch.has_value() && options.cards.size() > 1) {
     return absl::InvalidArgumentError("--patch: expected one --card");
@@ -159,8 +152,8 @@ absl::Status Check(const AdviseFlags& options) {
   RETURN_IF_ERROR(CheckRecordCall(script));
   RETURN_IF_ERROR(CheckRemedies("--try", question.only));
   if (question.value == 0 && question.finds_largest && question.key.IsIn(script.program)) {
-    return absl::InvalidArgumentError(StrCat(question.key.name, "=?: expected ", question.key.name,
-                                             "=N as well, for the ? in the script's arguments"));
+    return InvalidArgument(question.key.name, "=?: expected ", question.key.name,
+                           "=N as well, for the ? in the script's arguments");
   }
   return absl::OkStatus();
 }
@@ -170,7 +163,7 @@ absl::StatusOr<int> PrintAdvice(const AdviseFlags& options, std::vector<proto::A
                                 const RecordedRuns& runner) {
   proto::Report report = NewReport("advise");
   report.set_file(absl::StrJoin(options.question.script.program, " "));
-  const bool fits = std::any_of(advices.begin(), advices.end(), AdviceFits);
+  const bool fits = std::ranges::any_of(advices, AdviceFits);
   if (options.cards.size() > 1) {
     proto::CardChoice& choice = *report.mutable_card_choice();
     for (proto::Advice& advice : advices) *choice.add_cards() = std::move(advice);
@@ -242,6 +235,34 @@ std::string_view FormOfAdvise(absl::Span<const std::string> args) {
     return word == "-m" || (!word.starts_with('-') && word.ends_with(".py"));
   });
   return is_script && !is_file ? "advise script" : "advise recording";
+}
+
+void AddAdviseKey(FlagSet* flags, AdviseKey* key) {
+  flags->AddOthers(
+      [flags, key](std::string_view name, std::string_view value) -> absl::StatusOr<bool> {
+        const std::optional<int64_t> number = ParseInt64(value);
+        if (value != "?" && (!number.has_value() || flags->Resembles(name))) return false;
+        const std::string given = StrCat("--", name);
+        if (!key->name.empty() && key->name != given) {
+          return InvalidArgument("expected one argument of the script, found ", key->name, " and ",
+                                 given);
+        }
+        key->name = given;
+        if (value == "?") {
+          key->finds_largest = true;
+          return true;
+        }
+        if (*number < 1 || *number > ScriptSearch::kMaxValue || key->value != 0) {
+          return InvalidArgument(given, ": expected one value from 1 to 2^40, found ", value,
+                                 key->value != 0 ? StrCat(" and ", key->value) : std::string());
+        }
+        key->value = *number;
+        return true;
+      });
+}
+
+absl::StatusOr<int> RunAdvise(const CommandLine& line) {
+  return FindCommand(FormOfAdvise(line.args))->run(line);
 }
 
 absl::StatusOr<int> RunAdviseScript(const CommandLine& line) {

@@ -69,6 +69,16 @@ const Command* FindCommand(std::string_view name);  // null: there is none
 std::string_view FormOfAdvise(absl::Span<const std::string> args);
 std::string_view FormOfSynth(absl::Span<const std::string> args);
 
+// The argument of a script whose value `advise` varies: --batch_size=64, --batch_size=?, or both.
+struct AdviseKey {
+  std::string name;            // "--batch_size"; "": none was given
+  int64_t value = 0;           // 64; 0: none was given
+  bool finds_largest = false;  // "?" was given
+};
+
+// Takes each --NAME=NUMBER and --NAME=? that is no flag of the command.
+void AddAdviseKey(FlagSet* flags, AdviseKey* key);
+
 // Prints an explanation of `source`: a file of any length, plain or compressed, "-", or the text
 // itself, which has a blank and is not the name of a file. Returns kExitBad. Errors: those of
 // ByteSource::Open() and Explain().

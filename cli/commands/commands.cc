@@ -1,5 +1,4 @@
 #include <string>
-#include <vector>
 
 #include "cli/commands/command.h"
 #include "cli/io/output.h"

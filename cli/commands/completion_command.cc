@@ -48,8 +48,8 @@ void AddFlagsOfForms(std::vector<CommandHelp>* all) {
       if (!FindCommand(other.name)->is_form_of(*command)) continue;
       for (const HelpFlag& flag : other.help.flags) {
         std::vector<HelpFlag>& own = row.help.flags;
-        const bool is_known = std::any_of(
-            own.begin(), own.end(), [&](const HelpFlag& each) { return each.name == flag.name; });
+        const bool is_known =
+            std::ranges::any_of(own, [&](const HelpFlag& each) { return each.name == flag.name; });
         if (!is_known) own.push_back(flag);
       }
     }
@@ -59,7 +59,7 @@ void AddFlagsOfForms(std::vector<CommandHelp>* all) {
 // Adds the models that a command accepts as forms of it, with their keys.
 absl::Status AddModels(std::vector<CommandHelp>* all) {
   for (const Command& command : Commands()) {
-    const auto row = std::find_if(all->begin(), all->end(), [&](const CommandHelp& each) {
+    const auto row = std::ranges::find_if(*all, [&](const CommandHelp& each) {
       return each.name == command.name && absl::StrContains(each.help.usage, "MODEL");
     });
     if (row == all->end()) continue;

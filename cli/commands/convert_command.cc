@@ -6,16 +6,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "cli/commands/command.h"
-#include "cli/commands/file_command.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
 #include "report/ask/file_report.h"
 #include "report/run/run_log.h"
 #include "report/run/series.h"
-#include "report/words/sizes.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/recording/sampled_replay.h"
 #include "sim/study/what_if.h"
 #include "trace/bytes/output_file.h"
 #include "trace/formats/open_trace.h"
@@ -110,12 +107,11 @@ absl::StatusOr<const TraceFormat*> ChooseFormat(const std::string& to, const std
   const TraceFormat* format = to.empty() ? WritableFormatOfPath(out) : FindWritableFormat(to);
   if (format != nullptr) return format;
   if (to.empty()) {
-    return absl::InvalidArgumentError(
-        StrCat("convert: the extension of ", out,
-               " is not that of a known format; give --to, one of: ", JoinedNames()));
+    return InvalidArgument("convert: the extension of ", out,
+                           " is not that of a known format; give --to, one of: ", JoinedNames());
   }
-  return absl::InvalidArgumentError(StrCat("convert: --to: expected one of ", JoinedNames(),
-                                           "; found '", to, "'", DidYouMean(to, FormatNames())));
+  return InvalidArgument("convert: --to: expected one of ", JoinedNames(), "; found '", to, "'",
+                         DidYouMean(to, FormatNames()));
 }
 
 // Replays the file as `report` does.
@@ -136,10 +132,9 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
   for (size_t i = 0; i < devices.size(); ++i) {
     if (!options.device.has_value() || devices[i].device == *options.device) chosen.push_back(i);
   }
-  if (chosen.empty()) return absl::InvalidArgumentError(StrCat(in, ": has no such device"));
+  if (chosen.empty()) return InvalidArgument(in, ": has no such device");
   if (format.is_of_one_device && chosen.size() > 1) {
-    return absl::InvalidArgumentError(
-        StrCat(in, ": has ", chosen.size(), " devices; choose one with --device"));
+    return InvalidArgument(in, ": has ", chosen.size(), " devices; choose one with --device");
   }
   ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(out, {in}));
   FileSink sink(&file);
@@ -175,8 +170,8 @@ absl::StatusOr<int> RunConvert(const CommandLine& line) {
   if (!paths.ok()) return Within("convert", paths.status());
   if (flags.help_requested()) return ShowHelp(line, flags);
   if (paths->size() != 2) {
-    return absl::InvalidArgumentError(StrCat("convert: expected IN and OUT, found ", paths->size(),
-                                             " arguments; see memreplay convert --help"));
+    return InvalidArgument("convert: expected IN and OUT, found ", paths->size(),
+                           " arguments; see memreplay convert --help");
   }
   const std::string& in = (*paths)[0];
   const std::string& out = (*paths)[1];

@@ -1,17 +1,16 @@
 // memreplay diff A B
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "cli/commands/command.h"
-#include "cli/commands/file_command.h"
 #include "cli/flags/flags.h"
+#include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
-#include "cli/io/read_text.h"
 #include "report/ask/diff.h"
+#include "report/ask/parse_json.h"
 #include "report/device/device_report.h"
 #include "report/text/render.h"
 #include "trace/formats/open_trace.h"
@@ -38,8 +37,8 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
     absl::StatusOr<proto::Report> report = ParseReport(text);
     if (!report.ok()) return Within(path, report.status());
     if (!report->error().empty()) {
-      return absl::InvalidArgumentError(
-          StrCat(path, ": the report holds an error instead of a result: ", report->error()));
+      return InvalidArgument(path,
+                             ": the report holds an error instead of a result: ", report->error());
     }
     report->set_file(StrCat(path, " (", report->command(), " of ", report->file(), ")"));
     return DiffSide{*std::move(report), nullptr};
@@ -60,8 +59,8 @@ absl::StatusOr<int> RunDiff(const CommandLine& line) {
   if (!files.ok()) return Within("diff", files.status());
   if (flags.help_requested()) return ShowHelp(line, flags);
   if (files->size() != 2) {
-    return absl::InvalidArgumentError(StrCat("diff: expected A and B, found ", files->size(),
-                                             " arguments; see memreplay diff --help"));
+    return InvalidArgument("diff: expected A and B, found ", files->size(),
+                           " arguments; see memreplay diff --help");
   }
   ASSIGN_OR_RETURN(const DiffSide a, OpenSide((*files)[0]));
   ASSIGN_OR_RETURN(const DiffSide b, OpenSide((*files)[1]));

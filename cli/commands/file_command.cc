@@ -18,15 +18,6 @@
 #include "trace/value/strings.h"
 
 namespace memreplay {
-namespace {
-
-absl::Status CheckJobs(std::string_view command, const std::optional<int64_t>& jobs) {
-  if (!jobs.has_value() || *jobs >= 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat(command, ": --jobs: expected at least 1, found ", *jobs));
-}
-
-}  // namespace
 
 absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
@@ -43,12 +34,12 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
       if (name[0] != '.' && it->is_regular_file(error)) inside.push_back(it->path().string());
     }
     if (error) {
-      return absl::InvalidArgumentError(StrCat(path, ": cannot be listed: ", error.message()));
+      return InvalidArgument(path, ": cannot be listed: ", error.message());
     }
     if (inside.empty()) {
-      return absl::InvalidArgumentError(StrCat(path, ": the directory contains no files"));
+      return InvalidArgument(path, ": the directory contains no files");
     }
-    std::sort(inside.begin(), inside.end());
+    std::ranges::sort(inside);
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;
@@ -63,8 +54,7 @@ absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::
     return std::nullopt;
   }
   if (inputs->files().empty() && !may_be_none) {
-    return absl::InvalidArgumentError(
-        StrCat(command, ": no FILE given; see memreplay ", command, " --help"));
+    return InvalidArgument(command, ": no FILE given; see memreplay ", command, " --help");
   }
   return std::optional<Inputs>(*std::move(inputs));
 }
@@ -99,13 +89,12 @@ void AddFileFlags(FileFlags* options, FlagSet* flags) {
 
 void AddJobs(FlagSet* flags, std::optional<int64_t>* jobs) {
   flags->AddNumber("jobs", "N", jobs,
-                   "number of cores to use, one process each for several files (default: all)");
+                   "number of cores to use, one process each for several files (default: all)", 1);
 }
 
 absl::StatusOr<int> ReportEach(std::string_view command, const std::vector<std::string>& paths,
                                ReportForm form, const std::optional<int64_t>& jobs,
                                FileQuestion answer, Placement placement) {
-  RETURN_IF_ERROR(CheckJobs(command, jobs));
   ASSIGN_OR_RETURN(const std::vector<std::string> files, ExpandDirectories(paths));
   const bool several = files.size() > 1;
   const Jobs share = ShareOut(static_cast<size_t>(jobs.value_or(0)), files.size());
@@ -165,7 +154,6 @@ absl::StatusOr<std::vector<proto::Report>> CollectReports(std::string_view comma
                                                           const std::vector<std::string>& files,
                                                           const std::optional<int64_t>& jobs,
                                                           FileQuestion answer) {
-  RETURN_IF_ERROR(CheckJobs(command, jobs));
   const Jobs share = ShareOut(static_cast<size_t>(jobs.value_or(0)), files.size());
   const auto answer_one = [&](const std::string& file) { return answer(file, share.threads); };
   Processes processes(files, answer_one, share.processes);

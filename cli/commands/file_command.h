@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,7 +17,6 @@
 #include "proto/report.pb.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/study/study_trace.h"
-#include "trace/value/trace.h"
 
 namespace memreplay {
 

@@ -1,7 +1,6 @@
 // memreplay fit FILE...
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/commands/command.h"
@@ -11,8 +10,6 @@
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
 #include "report/ask/fit.h"
-#include "report/ask/largest_fit.h"
-#include "report/ask/prediction.h"
 #include "report/ask/settings_text.h"
 #include "report/text/render.h"
 #include "trace/value/status_macros.h"
@@ -51,8 +48,8 @@ struct FitFlags {
 
 absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
   if (inputs.model() == nullptr && inputs.files().size() != 1) {
-    return absl::InvalidArgumentError(StrCat(
-        "--set ", inputs.unknown_key(), "=?: expected one program, found ", inputs.files().size()));
+    return InvalidArgument("--set ", inputs.unknown_key(), "=?: expected one program, found ",
+                           inputs.files().size());
   }
   Progress progress(StrCat("trying values of ", inputs.unknown_key()));
   LargestFitQuestion question;

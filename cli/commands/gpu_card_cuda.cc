@@ -1,4 +1,3 @@
-#include <map>
 #include <utility>
 
 #include "cli/commands/gpu_card.h"

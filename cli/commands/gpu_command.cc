@@ -127,8 +127,8 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
   flags.AddOptionalText("backend", "BACKEND", &options.backend,
                         "native (PyTorch's allocator), direct (no caching) or async (the\n"
                         "driver's pool, cudaMallocAsync); the default follows the settings");
-  flags.AddNumber("repeat", "N", &options.repeat,
-                  "repeat the replay N times and report the spread");
+  flags.AddNumber("repeat", "N", &options.repeat, "repeat the replay N times and report the spread",
+                  1);
   flags.AddChoice("pace", {"none", "recorded"}, &options.pace,
                   "as fast as possible, or each request at its recorded time");
   AddStartFlag(&options.start, &flags);
@@ -158,14 +158,10 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
   if (!is_taken && !inputs.files().empty()) outputs.emplace_back("-");
   if (options.costs_out.has_value()) outputs.push_back(*options.costs_out);
   RETURN_IF_ERROR(CheckOutputs(outputs, inputs.paths()));
-  if (options.repeat.has_value() && *options.repeat < 1) {
-    return absl::InvalidArgumentError(
-        StrCat("gpu: --repeat: expected at least 1, found ", *options.repeat));
-  }
   if (options.backend.has_value() && options.backend != "native" && options.backend != "direct" &&
       options.backend != "async") {
-    return absl::InvalidArgumentError(
-        StrCat("gpu: --backend: expected native, direct or async, found ", *options.backend));
+    return InvalidArgument("gpu: --backend: expected native, direct or async, found ",
+                           *options.backend);
   }
 
   const StopSignal stop;

@@ -1,6 +1,5 @@
 // memreplay inspect FILE...
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>

@@ -4,11 +4,10 @@
 #include <vector>
 
 #include "cli/commands/command.h"
-#include "cli/commands/file_command.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
-#include "report/ask/lint.h"
+#include "report/ask/settings_text.h"
 #include "report/text/render.h"
 #include "sim/settings/torch_profile.h"
 #include "trace/value/status_macros.h"

@@ -1,9 +1,6 @@
 // memreplay oom FILE...
-#include <memory>
 #include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"

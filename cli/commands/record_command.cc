@@ -10,12 +10,11 @@
 #include "cli/flags/flags.h"
 #include "cli/flags/record_flags.h"
 #include "cli/io/output.h"
-#include "hardware/cards.h"
 #include "record/stop_signal.h"
 #include "report/ask/file_report.h"
-#include "report/ask/record.h"
+#include "report/ask/replay.h"
 #include "report/device/device_report.h"
-#include "report/message/refusal.h"
+#include "report/message/explain.h"
 #include "report/text/render.h"
 #include "report/words/new_report.h"
 #include "report/words/record_faults.h"
@@ -93,8 +92,8 @@ void AddUnmet(const std::vector<std::string>& remedies, proto::RecordReport* rep
   if (EndOf(*report) != RunEnd::kWhole) return;
   for (const std::string& name : remedies) {
     const auto& all = report->processes();
-    const bool is_met = std::any_of(all.begin(), all.end(), [&](const auto& process) {
-      return std::find(process.met().begin(), process.met().end(), name) != process.met().end();
+    const bool is_met = std::ranges::any_of(all, [&](const auto& process) {
+      return std::ranges::find(process.met(), name) != process.met().end();
     });
     if (!is_met) {
       report->add_faults(StrCat("--remedy ", name, " was not made: the script never gets to it"));

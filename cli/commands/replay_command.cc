@@ -1,5 +1,4 @@
 // memreplay replay FILE...
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -172,8 +171,8 @@ absl::Status CheckCall(const std::vector<std::string>& files, const Inputs& inpu
   for (const auto& [flag, path] : {std::pair("--events-out", &options.events_out),
                                    std::pair("--snapshot-out", &options.snapshot_out)}) {
     if (IsToStandardOutput(*path) && options.file.json) {
-      return absl::InvalidArgumentError(
-          StrCat("replay: --json and ", flag, " - cannot both write to standard output"));
+      return InvalidArgument("replay: --json and ", flag,
+                             " - cannot both write to standard output");
     }
   }
   std::vector<std::string> outputs, all_inputs = inputs.paths();

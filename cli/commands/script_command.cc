@@ -73,17 +73,16 @@ void AddScriptKey(bool is_fit, FlagSet* flags, ScriptFlags* options) {
     if (is_fit ? value != "?" : !is_list || flags->Has(name)) return false;
     const std::string given = StrCat("--", name);
     if (!options->question.key.name.empty()) {
-      return absl::InvalidArgumentError(StrCat("expected one argument with values, found ",
-                                               options->question.key.name, " and ", given));
+      return InvalidArgument("expected one argument with values, found ",
+                             options->question.key.name, " and ", given);
     }
     options->question.key.name = given;
     if (is_fit) return true;
     for (const absl::string_view part : absl::StrSplit(ToAbsl(value), ',', absl::SkipEmpty())) {
       const std::optional<Decimal> number = ParseDecimal(ToStd(part));
       if (!number.has_value()) {
-        return absl::InvalidArgumentError(StrCat(given, "=", value,
-                                                 ": expected numbers with at most ",
-                                                 Decimal::kMaxDecimals, " decimals"));
+        return InvalidArgument(given, "=", value, ": expected numbers with at most ",
+                               Decimal::kMaxDecimals, " decimals");
       }
       options->listed.push_back(*number);
     }
@@ -109,10 +108,10 @@ void AddDecimalFlag(std::string_view name, std::optional<Decimal>* target, std::
                     FlagSet* flags) {
   flags->AddParsed(name, "N", help, [target](std::string_view text) {
     *target = ParseDecimal(text);
-    return target->has_value() ? absl::OkStatus()
-                               : absl::InvalidArgumentError(StrCat(
-                                     "expected a number with at most ", Decimal::kMaxDecimals,
-                                     " decimals, found '", text, "'"));
+    return target->has_value()
+               ? absl::OkStatus()
+               : InvalidArgument("expected a number with at most ", Decimal::kMaxDecimals,
+                                 " decimals, found '", text, "'");
   });
 }
 
@@ -145,16 +144,13 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   ASSIGN_OR_RETURN(std::vector<std::string> program, flags.ParseLeading(line.args));
   if (flags.help_requested()) return ShowHelp(line, flags);
   SetProgram(std::move(program), &script);
-  if (std::any_of(question.cards.begin(), question.cards.end(), IsCardList)) {
+  if (std::ranges::any_of(question.cards, IsCardList)) {
     return ListCards(options.json);
   }
   RETURN_IF_ERROR(FindKey(is_fit, &options));
   if (question.cards.empty()) return NoCard(script.program);
   ASSIGN_OR_RETURN(question.values,
                    TriedValuesOf(question.key.name, options.step, options.max, options.listed));
-  if (options.jobs.value_or(1) < 1) {
-    return absl::InvalidArgumentError(StrCat("--jobs: expected at least 1, found ", *options.jobs));
-  }
   for (const std::string& card : question.cards) {
     script.card = card;
     RETURN_IF_ERROR(CheckRecordCall(script));

@@ -14,12 +14,9 @@
 #include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
-#include "cli/io/read_text.h"
-#include "report/ask/diff.h"
-#include "report/ask/driver_costs.h"
 #include "report/ask/job.h"
+#include "report/ask/parse_json.h"
 #include "report/ask/sweep.h"
-#include "report/device/device_report.h"
 #include "report/text/render.h"
 #include "report/words/new_report.h"
 #include "trace/value/status_macros.h"
@@ -86,12 +83,10 @@ absl::Status ReadSweeps(const std::string& path, std::vector<proto::Report>* rep
     absl::StatusOr<proto::Report> report = ParseReport(ToStd(json));
     if (!report.ok()) return Within(path, report.status());
     if (report->command() != "sweep") {
-      return absl::InvalidArgumentError(
-          StrCat(path, ": expected answers of sweep, found one of ", report->command()));
+      return InvalidArgument(path, ": expected answers of sweep, found one of ", report->command());
     }
-    const auto same = std::find_if(reports->begin(), reports->end(), [&](const auto& known) {
-      return known.file() == report->file();
-    });
+    const auto same = std::ranges::find_if(
+        *reports, [&](const auto& known) { return known.file() == report->file(); });
     if (same == reports->end()) {
       reports->push_back(*std::move(report));
     } else {
@@ -188,7 +183,7 @@ absl::StatusOr<int> RunSweep(const CommandLine& line) {
   AddStartFlag(&options.start, &flags);
   AddDeviceFlag(&options.file.device, &flags);
   flags.AddNumber("top", "N", &options.top,
-                  "how many of the ranked settings to print (default: 10)");
+                  "how many of the ranked settings to print (default: 10)", 1);
   flags.AddOptionalText(
       "costs", "FILE", &options.costs_file,
       "the cost of driver calls, as written by memreplay gpu --costs-out; adds a\n"
@@ -199,10 +194,6 @@ absl::StatusOr<int> RunSweep(const CommandLine& line) {
   AddFileFlags(&options.file, &flags);
   ASSIGN_OR_RETURN(const std::optional<Inputs> inputs, ParseInputs(line, "sweep", &flags));
   if (!inputs.has_value()) return kExitAnswered;
-  if (options.top.has_value() && *options.top < 1) {
-    return absl::InvalidArgumentError(
-        StrCat("sweep: --top: expected at least 1, found ", *options.top));
-  }
   if (options.costs_file.has_value()) {
     absl::StatusOr<DriverCosts> costs = ReadCosts(*options.costs_file);
     if (!costs.ok()) return Within("sweep: --costs", costs.status());

@@ -9,12 +9,11 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/commands/command.h"
-#include "cli/commands/file_command.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
-#include "report/ask/prediction.h"
+#include "report/ask/fit.h"
 #include "report/ask/settings_text.h"
 #include "report/text/render.h"
 #include "sim/observe/phase_usage.h"
@@ -86,8 +85,7 @@ absl::Status WriteProgram(const Trace& program, const std::string& path, const s
   const std::string out = path.empty() ? "-" : path;
   const TraceFormat* format = !to.empty() ? FindWritableFormat(to) : WritableFormatOfPath(out);
   if (format == nullptr && !to.empty()) {
-    return absl::InvalidArgumentError(
-        StrCat("--to: unknown format '", to, "'; memreplay convert --help lists them"));
+    return InvalidArgument("--to: unknown format '", to, "'; memreplay convert --help lists them");
   }
   if (format == nullptr) format = FindWritableFormat("flat_jsonl");
   ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(out, inputs));
@@ -103,17 +101,15 @@ absl::StatusOr<int> Predict(synth::TrainingRun run, const Inputs& inputs,
                             const SynthFlags& options) {
   SettingsRequest request = options.settings;
   request.torch = AllocatorRelease(run.torch_version);
-  PredictionContext context;
-  context.model = std::string(inputs.model()->name);
-  context.parameters = run.parameters;
-  context.cuda_context =
+  const AssumedOutside context =
       SetContext(options.context, options.capacity, inputs.multiprocessors(), &request);
   const auto trace = std::make_shared<const Trace>(std::move(run.program));
   ASSIGN_OR_RETURN(const ReplaySettings settings, ResolveSettings(*trace, request));
   PhaseUsage usage(*trace);
   ASSIGN_OR_RETURN(const WhatIfResult result,
                    ReplayWhatIf(Schedule::Build(trace, 0), settings, &usage));
-  const proto::Report report = PredictionReport(context, settings, usage);
+  const proto::Report report =
+      PredictionReport(inputs.model()->name, run.parameters, context, settings, usage);
   RETURN_IF_ERROR(PrintAnswer(report, options.json, [&] {
     return StrCat(RenderPrediction(report), NoteLines(settings.notes));
   }));
@@ -175,13 +171,13 @@ absl::StatusOr<int> Synth(const CommandLine& line) {
     return ShowHelp(line, flags, inputs.model() == nullptr ? "" : KeysHelp(*inputs.model()));
   }
   if (inputs.model() == nullptr) {
-    return absl::InvalidArgumentError(
-        StrCat("expected a model (", ModelNames(), ") or the file of a schedule, found ",
-               inputs.name().empty() ? std::string("none") : StrCat("'", inputs.name(), "'")));
+    return InvalidArgument(
+        "expected a model (", ModelNames(), ") or the file of a schedule, found ",
+        inputs.name().empty() ? std::string("none") : StrCat("'", inputs.name(), "'"));
   }
   if (!inputs.unknown_key().empty()) {
-    return absl::InvalidArgumentError(StrCat(
-        "--", inputs.unknown_key(), "=?: synth requires a value; memreplay fit searches for one"));
+    return InvalidArgument("--", inputs.unknown_key(),
+                           "=?: synth requires a value; memreplay fit searches for one");
   }
   ASSIGN_OR_RETURN(synth::TrainingRun run, inputs.MakeRun());
   const bool predicts = options.summary || options.json;
@@ -225,8 +221,7 @@ absl::StatusOr<int> RunSynthSchedule(const CommandLine& line) {
   if (!paths.ok()) return Within("synth", paths.status());
   if (flags.help_requested()) return ShowHelp(line, flags);
   if (paths->size() != 1) {
-    return absl::InvalidArgumentError(
-        StrCat("synth: expected one schedule, found ", paths->size()));
+    return InvalidArgument("synth: expected one schedule, found ", paths->size());
   }
   const std::string& path = paths->front();
   if (max_events.has_value()) {

@@ -13,6 +13,7 @@
 #include "trace/value/strings.h"
 
 namespace memreplay {
+
 std::string DidYouMean(std::string_view word, absl::Span<const std::string_view> candidates,
                        std::string_view prefix, std::string_view otherwise) {
   const std::string_view nearest = NearestWord(word, candidates);
@@ -21,7 +22,7 @@ std::string DidYouMean(std::string_view word, absl::Span<const std::string_view>
 }
 
 bool AsksForHelp(absl::Span<const std::string> args) {
-  return std::any_of(args.begin(), std::find(args.begin(), args.end(), "--"),
+  return std::any_of(args.begin(), std::ranges::find(args, "--"),
                      [](const std::string& word) { return word == "--help" || word == "-h"; });
 }
 
@@ -45,7 +46,7 @@ void FlagSet::AddSwitch(std::string_view name, bool* target, std::string_view he
   Add(name, "", help, [target](std::string_view text) {
     return absl::SimpleAtob(ToAbsl(text), target)
                ? absl::OkStatus()
-               : absl::InvalidArgumentError(StrCat("expected true or false, found '", text, "'"));
+               : InvalidArgument("expected true or false, found '", text, "'");
   });
 }
 
@@ -88,12 +89,13 @@ void FlagSet::AddParsed(std::string_view name, std::string_view value, std::stri
 }
 
 void FlagSet::AddNumber(std::string_view name, std::string_view value,
-                        std::optional<int64_t>* target, std::string_view help) {
-  Add(name, value, help, [target](std::string_view text) {
+                        std::optional<int64_t>* target, std::string_view help, int64_t min) {
+  Add(name, value, help, [target, min](std::string_view text) {
     int64_t number = 0;
     if (!absl::SimpleAtoi(ToAbsl(text), &number)) {
-      return absl::InvalidArgumentError(StrCat("expected a number, found '", text, "'"));
+      return InvalidArgument("expected a number, found '", text, "'");
     }
+    if (number < min) return InvalidArgument("expected at least ", min, ", found ", number);
     *target = number;
     return absl::OkStatus();
   });
@@ -104,8 +106,7 @@ void FlagSet::AddFraction(std::string_view name, std::optional<double>* target,
   Add(name, "X", help, [target](std::string_view text) {
     double number = 0;
     if (!absl::SimpleAtod(ToAbsl(text), &number) || !(number >= 0 && number <= 1)) {
-      return absl::InvalidArgumentError(
-          StrCat("expected a number from 0 to 1, found '", text, "'"));
+      return InvalidArgument("expected a number from 0 to 1, found '", text, "'");
     }
     *target = number;
     return absl::OkStatus();
@@ -116,8 +117,8 @@ void FlagSet::AddChoice(std::string_view name, const std::vector<std::string>& c
                         std::string* target, std::string_view help) {
   const std::string placeholder = absl::StrJoin(choices, "|");
   Add(name, placeholder, help, [target, choices, placeholder](std::string_view text) {
-    if (std::find(choices.begin(), choices.end(), text) == choices.end()) {
-      return absl::InvalidArgumentError(StrCat("expected ", placeholder, ", found '", text, "'"));
+    if (std::ranges::find(choices, text) == choices.end()) {
+      return InvalidArgument("expected ", placeholder, ", found '", text, "'");
     }
     *target = std::string(text);
     return absl::OkStatus();
@@ -164,8 +165,8 @@ bool FlagSet::Resembles(std::string_view name) const {
 
 absl::Status FlagSet::UnknownFlag(std::string_view name) const {
   if (explain_unknown_ != nullptr) RETURN_IF_ERROR(explain_unknown_(name));
-  return absl::InvalidArgumentError(
-      StrCat("unknown flag --", name, DidYouMean(name, Names(), "--", "; --help lists the flags")));
+  return InvalidArgument("unknown flag --", name,
+                         DidYouMean(name, Names(), "--", "; --help lists the flags"));
 }
 
 size_t FlagSet::EndOfLeading(absl::Span<const std::string> args) const {
@@ -178,7 +179,7 @@ size_t FlagSet::EndOfLeading(absl::Span<const std::string> args) const {
       return !flag.value.empty() &&
              (arg.substr(1) == std::string_view(&flag.letter, 1) || arg.substr(2) == flag.name);
     };
-    end += std::any_of(flags_.begin(), flags_.end(), takes_next) ? 2 : 1;
+    end += std::ranges::any_of(flags_, takes_next) ? 2 : 1;
   }
   return std::min(end, args.size());
 }
@@ -230,9 +231,9 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
     const auto has_letter = [&arg](const Flag& candidate) {
       return arg.size() == 2 && candidate.letter == arg[1];
     };
-    const auto short_form = std::find_if(flags_.begin(), flags_.end(), has_letter);
+    const auto short_form = std::ranges::find_if(flags_, has_letter);
     if (arg.substr(0, 2) != "--" && short_form == flags_.end()) {
-      return absl::InvalidArgumentError(StrCat("unknown flag ", arg, "; flags begin with --"));
+      return InvalidArgument("unknown flag ", arg, "; flags begin with --");
     }
     const size_t equals = arg.find('=');
     const std::string_view name = short_form != flags_.end()
@@ -246,11 +247,11 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
     if (flag == nullptr) {
       const absl::Status unknown = UnknownFlag(name);
       if (take_other_ == nullptr || equals != arg.npos) return unknown;
-      return absl::InvalidArgumentError(StrCat(ToStd(unknown.message()), "; an argument of the ",
-                                               "script is written --", name, "=VALUE"));
+      return InvalidArgument(ToStd(unknown.message()), "; an argument of the ",
+                             "script is written --", name, "=VALUE");
     }
     if (flag->given && !flag->repeats) {
-      return absl::InvalidArgumentError(StrCat("--", name, " is given twice"));
+      return InvalidArgument("--", name, " is given twice");
     }
     flag->given = true;
     std::string_view value;
@@ -259,17 +260,17 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
     } else if (flag->value.empty()) {
       value = "true";
     } else if (at + 1 == args.size()) {
-      return absl::InvalidArgumentError(StrCat("--", name, " requires a value: ", flag->value));
+      return InvalidArgument("--", name, " requires a value: ", flag->value);
     } else {
       value = args[++at];
       if (value.starts_with("--") && Has(value.substr(2, value.find('=') - 2))) {
-        return absl::InvalidArgumentError(
-            StrCat("--", name, " requires a value: ", flag->value, "; found the flag ", value));
+        return InvalidArgument("--", name, " requires a value: ", flag->value, "; found the flag ",
+                               value);
       }
     }
     const absl::Status set = flag->set(value);
     if (!set.ok()) {
-      return absl::InvalidArgumentError(StrCat("--", name, ": ", ToStd(set.message())));
+      return InvalidArgument("--", name, ": ", ToStd(set.message()));
     }
   }
   return arguments;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -41,8 +42,9 @@ class FlagSet {
   void AddTexts(std::string_view name, std::string_view value, std::vector<std::string>* target,
                 std::string_view help);
   void AddSize(std::string_view name, std::optional<Bytes>* target, std::string_view help);
+  // Errors: no number, or one below `min`.
   void AddNumber(std::string_view name, std::string_view value, std::optional<int64_t>* target,
-                 std::string_view help);
+                 std::string_view help, int64_t min = std::numeric_limits<int64_t>::min());
   // Reads a decimal number from 0 to 1.
   void AddFraction(std::string_view name, std::optional<double>* target, std::string_view help);
   // Registers a flag whose value `set` reads. With `repeats` it may be given several times.

@@ -3,12 +3,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "cli/flags/flags.h"
-#include "cli/io/read_text.h"
 #include "report/ask/file_report.h"
+#include "report/ask/parse_json.h"
+#include "trace/bytes/byte_source.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/program/program_reader.h"
 #include "trace/value/status_macros.h"
@@ -29,7 +33,7 @@ absl::Status CheckName(const std::string& name) {
   for (const synth::ModelKind& model : synth::ModelKinds()) models.push_back(model.name);
   const std::string hint = DidYouMean(name, models);
   if (hint.empty() || access(name.c_str(), F_OK) == 0) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("there is neither a file nor a model ", name, hint));
+  return InvalidArgument("there is neither a file nor a model ", name, hint);
 }
 
 // Registers the keys of a model as flags: their values go to `settings`, and the names of those
@@ -45,8 +49,7 @@ void AddKeys(const synth::ModelKind& model, std::vector<synth::Setting>* setting
                        [settings, searched, name = std::string(key.name)](std::string_view value) {
                          const bool is_searched =
                              value == "?" &&
-                             std::find(std::begin(kSearchable), std::end(kSearchable), name) !=
-                                 std::end(kSearchable);
+                             std::ranges::find(kSearchable, name) != std::end(kSearchable);
                          if (is_searched) {
                            searched->push_back(name);
                          } else {
@@ -59,13 +62,14 @@ void AddKeys(const synth::ModelKind& model, std::vector<synth::Setting>* setting
     const std::string_view hint = model.hint(key);
     // Flags of commands have dashes.
     if (hint.empty() && key.find('_') == key.npos) return absl::OkStatus();
-    return absl::InvalidArgumentError(StrCat(
-        model.name, " has no key ", key,
-        hint.empty()
-            ? StrCat(DidYouMean(key, names), "; memreplay synth ", model.name, " --help lists them")
-            : StrCat(": ", hint)));
+    return InvalidArgument(model.name, " has no key ", key,
+                           hint.empty() ? StrCat(DidYouMean(key, names), "; memreplay synth ",
+                                                 model.name, " --help lists them")
+                                        : StrCat(": ", hint));
   });
 }
+
+constexpr size_t kLookedAt = 4096;
 
 }  // namespace
 
@@ -84,9 +88,8 @@ absl::Status ReadParameter(std::string_view text, std::map<std::string, int64_t>
       return absl::OkStatus();
     }
   }
-  return absl::InvalidArgumentError(StrCat("expected NAME=INTEGER",
-                                           unknown == nullptr ? "" : " or, once, NAME=?",
-                                           ", found '", text, "'"));
+  return InvalidArgument("expected NAME=INTEGER", unknown == nullptr ? "" : " or, once, NAME=?",
+                         ", found '", text, "'");
 }
 
 absl::StatusOr<Inputs> Inputs::Parse(absl::Span<const std::string> args, FlagSet* flags) {
@@ -113,8 +116,8 @@ absl::StatusOr<Inputs> Inputs::Parse(absl::Span<const std::string> args, FlagSet
   }
   if (!names.ok()) return names.status();
   if (searched.size() > 1) {
-    return absl::InvalidArgumentError(
-        StrCat("--", searched[0], " and --", searched[1], ": only one of them may be '?'"));
+    return InvalidArgument("--", searched[0], " and --", searched[1],
+                           ": only one of them may be '?'");
   }
   if (!searched.empty()) inputs.unknown_key_ = searched[0];
   inputs.paths_.assign(names->begin() + 1, names->end());
@@ -160,8 +163,8 @@ absl::StatusOr<synth::TrainingRun> Inputs::MakeRun(std::optional<int64_t> value)
 absl::StatusOr<OpenedFile> Inputs::Open(const std::string& file, SettingsRequest request,
                                         size_t threads) const {
   if (!unknown_key_.empty()) {
-    return absl::InvalidArgumentError(StrCat(model_ == nullptr ? "--set " : "--", unknown_key_,
-                                             "=?: only memreplay fit searches for values"));
+    return InvalidArgument(model_ == nullptr ? "--set " : "--", unknown_key_,
+                           "=?: only memreplay fit searches for values");
   }
   if (model_ == nullptr) {
     if (params_.empty()) return OpenFile(file, request, threads);
@@ -173,6 +176,33 @@ absl::StatusOr<OpenedFile> Inputs::Open(const std::string& file, SettingsRequest
   ASSIGN_OR_RETURN(synth::TrainingRun run, MakeRun());
   if (!request.torch.has_value()) request.torch = AllocatorRelease(run.torch_version);
   return OpenFile(file, std::make_shared<const Trace>(std::move(run.program)), request);
+}
+
+absl::StatusOr<std::string> ReadText(const std::string& path, uint64_t most) {
+  ByteSource::Limits limits;
+  limits.max_bytes = most;
+  ASSIGN_OR_RETURN(std::unique_ptr<ByteSource> source, ByteSource::Open(path, limits));
+  const bool is_stream = !source->remaining().has_value();
+  std::string text;
+  for (std::string_view piece = source->Peek(1); !piece.empty(); piece = source->Peek(1)) {
+    if (is_stream && text.size() + piece.size() > most) {
+      return absl::ResourceExhaustedError(
+          StrCat(path, ": expected at most ", most, " bytes, found more"));
+    }
+    text.append(piece);
+    source->Skip(piece.size());
+  }
+  if (!source->status().ok()) return Within(path, source->status());
+  return text;
+}
+
+absl::StatusOr<bool> StartsLikeReport(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) {
+    return false;
+  }
+  ASSIGN_OR_RETURN(const std::unique_ptr<ByteSource> source, ByteSource::Open(path));
+  return LooksLikeReport(source->Peek(kLookedAt));
 }
 
 }  // namespace memreplay

@@ -25,8 +25,7 @@ absl::StatusOr<std::string> CardOptionValue(const card::CardOption& option, std:
   if (option.kind == card::CardOption::kCount) {
     uint64_t number = 0;
     if (!absl::SimpleAtoi(ToAbsl(text), &number) || number < option.min || number > option.max) {
-      return absl::InvalidArgumentError(
-          StrCat("expected ", option.min, " to ", option.max, ", found \"", text, "\""));
+      return InvalidArgument("expected ", option.min, " to ", option.max, ", found \"", text, "\"");
     }
     return StrCat(number);
   }
@@ -39,14 +38,13 @@ absl::StatusOr<std::string> CardOptionValue(const card::CardOption& option, std:
       const absl::StatusOr<Bytes> size = ParseSize(text.substr(colon + 1));
       if (size.ok()) return StrCat(text.substr(0, colon + 1), size->value());
     }
-    return absl::InvalidArgumentError(StrCat("expected ", option.values, ", found \"", text, "\""));
+    return InvalidArgument("expected ", option.values, ", found \"", text, "\"");
   }
   const bool or_name = option.values.find("NAME") != std::string_view::npos;
   ASSIGN_OR_RETURN(const Bytes size, or_name ? ParseMemory(text) : ParseSize(text));
   if (size.value() < option.min || size.value() > option.max) {
-    return absl::InvalidArgumentError(StrCat("expected ", FormatSize(Bytes(option.min)), " to ",
-                                             FormatSize(Bytes(option.max)), ", found \"", text,
-                                             "\""));
+    return InvalidArgument("expected ", FormatSize(Bytes(option.min)), " to ",
+                           FormatSize(Bytes(option.max)), ", found \"", text, "\"");
   }
   return StrCat(size.value());
 }
@@ -103,7 +101,7 @@ void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
   flags->AddSwitch("fast-init", &run->fast_init,
                    "skip the initialisation of large weights on the CPU");
   flags->AddNumber("steps", "N", &run->steps,
-                   "end the script after N steps of an optimizer, where it begins the next");
+                   "end the script after N steps of an optimizer, where it begins the next", 1);
   flags->AddText("python", "PATH", &run->python,
                  "the Python interpreter for scripts; the default is the one next to\n"
                  "memreplay if it has PyTorch, else python3");
@@ -114,7 +112,7 @@ void SetProgram(std::vector<std::string> words, RecordOptions* run) {
     const std::string_view name = std::string_view(word).substr(0, word.find('='));
     return name.size() < word.size() && !name.empty() &&
            !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
-           std::all_of(name.begin(), name.end(), [](char c) {
+           std::ranges::all_of(name, [](char c) {
              return c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c));
            });
   };
@@ -127,16 +125,14 @@ void SetProgram(std::vector<std::string> words, RecordOptions* run) {
 }
 
 bool HasFlag(const std::vector<std::string>& program, std::string_view flag) {
-  return std::any_of(program.begin(), program.end(), [flag](const std::string& word) {
-    return word.substr(0, word.find('=')) == flag;
-  });
+  return std::ranges::any_of(
+      program, [flag](const std::string& word) { return word.substr(0, word.find('=')) == flag; });
 }
 
 absl::Status NoCard(const std::vector<std::string>& program) {
   if (program.size() > 1) {
-    return absl::InvalidArgumentError(
-        StrCat("expected --card NAME before ", program[0],
-               "; flags stand before the script, and what follows its name is its own"));
+    return InvalidArgument("expected --card NAME before ", program[0],
+                           "; flags stand before the script, and what follows its name is its own");
   }
   return absl::InvalidArgumentError("expected --card NAME; --card list prints the names");
 }
@@ -145,12 +141,11 @@ absl::Status CheckRemedies(std::string_view flag, const std::vector<std::string>
   const std::vector<std::string_view> known = RemedyNames();
   for (const std::string& name : names) {
     const std::string_view kind = std::string_view(name).substr(0, name.find(':'));
-    if (std::find(known.begin(), known.end(), kind) != known.end()) continue;
+    if (std::ranges::find(known, kind) != known.end()) continue;
     const std::string all =
         absl::StrJoin(std::vector<std::string>(known.begin(), known.end()), ", ");
-    return absl::InvalidArgumentError(
-        StrCat(flag, ": there is no change ", kind,
-               DidYouMean(kind, known, "", StrCat("; there are ", all))));
+    return InvalidArgument(flag, ": there is no change ", kind,
+                           DidYouMean(kind, known, "", StrCat("; there are ", all)));
   }
   return absl::OkStatus();
 }
@@ -161,15 +156,14 @@ absl::Status CheckRecordCall(const RecordOptions& run) {
         "expected a script, such as train.py, -m MODULE or a command that starts Python");
   }
   if (std::string why; !run.card.empty() && !FindCard(run.card, &why).has_value()) {
-    return absl::InvalidArgumentError(StrCat("--card ", run.card, ": ", why));
+    return InvalidArgument("--card ", run.card, ": ", why);
   }
   if (run.card.empty() && (!run.card_options.empty() || run.ranks.has_value())) {
     std::string flags;
     for (const card::CardOption* option : card::kCardOptions) {
       if (!option->flag.empty()) StrAppend(&flags, "--", option->flag, ", ");
     }
-    return absl::InvalidArgumentError(
-        StrCat(flags, "--ranks require --card; they cannot change a real GPU"));
+    return InvalidArgument(flags, "--ranks require --card; they cannot change a real GPU");
   }
   if (run.outside && !run.card.empty()) {
     return absl::InvalidArgumentError(
@@ -180,11 +174,8 @@ absl::Status CheckRecordCall(const RecordOptions& run) {
   }
   if (run.ranks.has_value() &&
       (*run.ranks < 1 || run.rank.value_or(0) < 0 || run.rank.value_or(0) >= *run.ranks)) {
-    return absl::InvalidArgumentError(
-        StrCat("--rank: expected 0 to ", *run.ranks - 1, ", and at least one of --ranks"));
-  }
-  if (run.steps.value_or(1) < 1) {
-    return absl::InvalidArgumentError(StrCat("--steps: expected at least 1, found ", *run.steps));
+    return InvalidArgument("--rank: expected 0 to ", *run.ranks - 1,
+                           ", and at least one of --ranks");
   }
   return CheckRemedies("--remedy", run.remedies);
 }

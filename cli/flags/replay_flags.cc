@@ -1,7 +1,6 @@
 #include "cli/flags/replay_flags.h"
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "report/ask/settings_text.h"
 #include "report/words/text.h"
 #include "sim/settings/torch_profile.h"
@@ -51,17 +50,17 @@ void AddTorchFlag(std::optional<std::string>* torch, FlagSet* flags) {
 void AddDeviceFlags(FlagSet* flags, SettingsRequest* request) {
   flags->AddFraction("fraction", &request->fraction,
                      "share of the device that PyTorch may use, from 0 to 1");
-  flags->AddParsed(
-      "addresses", "down|up",
-      "order in which the device hands out addresses: down as on Linux, up as on\n"
-      "Windows and WSL; the default is as in the recording, or down",
-      [request](std::string_view text) {
-        if (text != "down" && text != "up") {
-          return absl::InvalidArgumentError(StrCat("expected down or up, found '", text, "'"));
-        }
-        request->order = text == "up" ? AddressOrder::kUpwards : AddressOrder::kChunksDownwards;
-        return absl::OkStatus();
-      });
+  flags->AddParsed("addresses", "down|up",
+                   "order in which the device hands out addresses: down as on Linux, up as on\n"
+                   "Windows and WSL; the default is as in the recording, or down",
+                   [request](std::string_view text) {
+                     if (text != "down" && text != "up") {
+                       return InvalidArgument("expected down or up, found '", text, "'");
+                     }
+                     request->order =
+                         text == "up" ? AddressOrder::kUpwards : AddressOrder::kChunksDownwards;
+                     return absl::OkStatus();
+                   });
 }
 
 void AddSettingsFlags(SettingsRequest* settings, FlagSet* flags) {
@@ -83,16 +82,15 @@ void AddDeviceFlag(std::optional<int64_t>* device, FlagSet* flags) {
 }
 
 void AddHeldFlags(HeldOptions* held, FlagSet* flags) {
-  flags->AddParsed(
-      "top", "N", StrCat("how many stacks to list (default: ", held->top, ")"),
-      [held](std::string_view text) -> absl::Status {
-        const std::optional<int64_t> top = ParseInt64(text);
-        if (!top.has_value() || *top < 1 || *top > kMaxStacks) {
-          return absl::InvalidArgumentError(StrCat("expected 1 to ", kMaxStacks, ", found ", text));
-        }
-        held->top = static_cast<size_t>(*top);
-        return absl::OkStatus();
-      });
+  flags->AddParsed("top", "N", StrCat("how many stacks to list (default: ", held->top, ")"),
+                   [held](std::string_view text) -> absl::Status {
+                     const std::optional<int64_t> top = ParseInt64(text);
+                     if (!top.has_value() || *top < 1 || *top > kMaxStacks) {
+                       return InvalidArgument("expected 1 to ", kMaxStacks, ", found ", text);
+                     }
+                     held->top = static_cast<size_t>(*top);
+                     return absl::OkStatus();
+                   });
   flags->AddParsed("stack", "TEXT",
                    "list only stacks with TEXT in a frame, such as a file or a function",
                    [held](std::string_view text) {

@@ -17,7 +17,6 @@
 #include <string>
 
 #include "report/words/sizes.h"
-#include "report/words/text.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -164,8 +163,7 @@ uint64_t DefaultMemoryLimit() {
 absl::Status LimitMemory(uint64_t bytes) {
   std::set_new_handler(OutOfMemory);
   if (bytes != 0 && bytes < kMinMemory) {
-    return absl::InvalidArgumentError(
-        StrCat("expected at least 64 MiB, or 0 for none, found ", bytes, " bytes"));
+    return InvalidArgument("expected at least 64 MiB, or 0 for none, found ", bytes, " bytes");
   }
   const std::string line =
       bytes == 0 ? "memreplay: there is not enough memory\n"

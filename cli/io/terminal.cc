@@ -21,7 +21,7 @@ constexpr size_t kWidestLabel =
 // Returns the number of characters, not of bytes, in UTF-8.
 size_t WidthOf(std::string_view text) {
   return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
+      std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 // Returns the column in which the rest of a broken line starts.

@@ -197,9 +197,8 @@ void FillAdviceRow(const RemedySearch& search, const RemedyRun& run, bool is_low
   row->set_saved_bytes(search.as_is.peak_reserved.signed_value() -
                        run.peak_reserved.signed_value());
   row->set_survives(run.survives);
-  const bool is_exact = std::all_of(run.remedies.begin(), run.remedies.end(), [&](size_t i) {
-    return search.remedies[i].kind == RemedyKind::kSettings;
-  });
+  const bool is_exact = std::ranges::all_of(
+      run.remedies, [&](size_t i) { return search.remedies[i].kind == RemedyKind::kSettings; });
   const double needs = static_cast<double>(run.peak_reserved.signed_value());
   const double margin = is_exact ? 0 : kEditMargin;
   row->set_fits(run.survives && !is_lower_bound &&
@@ -342,7 +341,7 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
       rows.push_back(&run);
     }
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const RemedyRun* a, const RemedyRun* b) {
+  std::ranges::stable_sort(rows, [](const RemedyRun* a, const RemedyRun* b) {
     if (a->survives != b->survives) return a->survives;
     if (a->survives && a->cost != b->cost) return a->cost < b->cost;
     return a->peak_reserved < b->peak_reserved;
@@ -394,8 +393,7 @@ absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::str
   if (!report.ok()) return report;
   const ReplaySettings on_card = study.OnCard(study.settings());
   if (scaled != nullptr && scaled->finds_largest && !on_card.capacity.has_value()) {
-    return absl::InvalidArgumentError(
-        StrCat(scaled->key, "=?: expected --card as well, the GPU that it should fit"));
+    return InvalidArgument(scaled->key, "=?: expected --card as well, the GPU that it should fit");
   }
   report->set_capacity_bytes(on_card.capacity.value_or(Bytes()).signed_value());
   ASSIGN_OR_RETURN(proto::Advice advice,

@@ -1,7 +1,5 @@
 #include "report/ask/diff.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -9,10 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "proto/numbers.h"
 #include "report/device/device_report.h"
 #include "report/words/stack_names.h"
-#include "report/words/version.h"
 #include "sim/category/category_table.h"
 #include "sim/category/meanings.h"
 #include "sim/recording/replay_settings.h"
@@ -25,8 +21,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr size_t kLookedAt = 4096;
 
 const proto::DeviceReport* FindDevice(const proto::Report& report, int device) {
   for (const proto::DeviceReport& candidate : report.devices()) {
@@ -144,7 +138,7 @@ void AddStacks(const TraceSide& a, const TraceSide& b, const HeldOptions& option
   for (const auto& [frames, held] : b.stacks) {
     if (!a.stacks.contains(frames)) add(held.first, PeakHolding(), held.second);
   }
-  std::stable_sort(changes.begin(), changes.end(), [](const auto& x, const auto& y) {
+  std::ranges::stable_sort(changes, [](const auto& x, const auto& y) {
     return std::abs(x.b_bytes() - x.a_bytes()) > std::abs(y.b_bytes() - y.a_bytes());
   });
   diff->set_changed_stacks(static_cast<int64_t>(changes.size()));
@@ -181,7 +175,7 @@ void AddCategoryChanges(const std::map<std::string, int64_t>& a,
     change.set_a_bytes(bytes.first);
     change.set_b_bytes(bytes.second);
   }
-  std::stable_sort(changes.begin(), changes.end(), [](const auto& x, const auto& y) {
+  std::ranges::stable_sort(changes, [](const auto& x, const auto& y) {
     return std::abs(x.b_bytes() - x.a_bytes()) > std::abs(y.b_bytes() - y.a_bytes());
   });
   for (auto& change : changes) *diff->add_categories() = std::move(change);
@@ -218,32 +212,6 @@ absl::StatusOr<DiffSide> SideOf(std::shared_ptr<const Trace> trace, std::string_
     *side.report.add_devices() = ReportContents(*side.trace, index, torch);
   }
   return side;
-}
-
-bool LooksLikeReport(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t\r\n");
-  return begin != std::string_view::npos && text[begin] == '{' &&
-         text.substr(0, kLookedAt).find("\"schema_version\"") != std::string_view::npos;
-}
-
-absl::StatusOr<proto::Report> ParseReport(std::string_view json) {
-  proto::Report report;
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  const auto status = google::protobuf::util::JsonStringToMessage(
-      google::protobuf::StringPiece(json.data(), json.size()), &report, options);
-  if (!status.ok()) {
-    // Its other lines show the place.
-    std::string message(status.message());
-    message.resize(std::min(message.find('\n'), message.size()));
-    return absl::InvalidArgumentError(StrCat("expected one report as JSON: ", message));
-  }
-  if (report.schema_version() != kReportSchemaVersion) {
-    return absl::InvalidArgumentError(StrCat("a report of schema_version ", report.schema_version(),
-                                             "; this memreplay reads ", kReportSchemaVersion));
-  }
-  RETURN_IF_ERROR(CheckNumbers(report));
-  return report;
 }
 
 proto::Diff DiffReports(const DiffSide& a, const DiffSide& b, const HeldOptions& options) {

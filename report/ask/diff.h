@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -24,11 +23,6 @@ inline constexpr size_t kDiffStacks = 50;
 
 // Returns the side for a trace; `path` is what the report calls it. Error: ChooseProfile()'s.
 absl::StatusOr<DiffSide> SideOf(std::shared_ptr<const Trace> trace, std::string_view path);
-
-// Returns whether the first bytes are those of a report in JSON.
-bool LooksLikeReport(std::string_view text);
-// Parses a report and ignores fields that this version does not know. Error: InvalidArgument.
-absl::StatusOr<proto::Report> ParseReport(std::string_view json);
 
 // Compares two sides. Devices are matched by number. Each stack is named by all its frames, so that
 // it is found in both; bytes are those requested and live at the side's peak. Stacks that changed

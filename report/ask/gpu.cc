@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -372,8 +371,8 @@ absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const
   if (question_.at_recorded_pace) {
     due = RequestTimes(schedule);
     if (due.empty()) {
-      return absl::InvalidArgumentError(
-          StrCat(file, ": --pace recorded: the file does not record when its requests were made"));
+      return InvalidArgument(
+          file, ": --pace recorded: the file does not record when its requests were made");
     }
   }
   RunPlan plan;

@@ -17,7 +17,6 @@
 #include "report/words/text.h"
 #include "sim/oom/oom_analysis.h"
 #include "sim/settings/size_rules.h"
-#include "sim/study/control.h"
 #include "sim/whatif/capacity_walk.h"
 #include "trace/value/bounded.h"
 #include "trace/value/status_macros.h"
@@ -87,8 +86,8 @@ void AddLive(const Trace& trace, StackNames& names, const OomAnalysis& analysis,
   oom->set_live_stacks(stacks);
   std::vector<proto::HeldBytes> sorted;
   for (auto& [tag, category] : categories) sorted.push_back(std::move(category));
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.bytes() > b.bytes(); });
+  std::ranges::stable_sort(sorted,
+                           [](const auto& a, const auto& b) { return a.bytes() > b.bytes(); });
   for (proto::HeldBytes& category : sorted) *oom->add_categories() = std::move(category);
 }
 
@@ -119,8 +118,7 @@ void AddPinned(StackNames& names, const OomAnalysis& analysis, const std::vector
   }
   oom->set_pinned_segments(static_cast<int64_t>(all.size()));
   oom->set_pinned_free_bytes(free.signed_value());
-  std::stable_sort(all.begin(), all.end(),
-                   [](const Pinned& a, const Pinned& b) { return a.free > b.free; });
+  std::ranges::stable_sort(all, [](const Pinned& a, const Pinned& b) { return a.free > b.free; });
   if (all.size() > top) all.resize(top);
   for (Pinned& pinned : all) {
     proto::PinnedSegment& to = *oom->add_pinned();
@@ -132,8 +130,8 @@ void AddPinned(StackNames& names, const OomAnalysis& analysis, const std::vector
     to.set_live_blocks(static_cast<int64_t>(pinned.pins.size()));
     to.set_stream(static_cast<int64_t>(pinned.segment->stream.value()));
     SetPool(pinned.segment->pool_id, to.mutable_segment_pool_id());
-    std::stable_sort(pinned.pins.begin(), pinned.pins.end(),
-                     [](const BlockInfo* a, const BlockInfo* b) { return a->size > b->size; });
+    std::ranges::stable_sort(
+        pinned.pins, [](const BlockInfo* a, const BlockInfo* b) { return a->size > b->size; });
     if (pinned.pins.size() > kMaxPins) pinned.pins.resize(kMaxPins);
     for (const BlockInfo* block : pinned.pins) {
       proto::PinnedSegment::Pin& pin = *to.add_pins();
@@ -226,7 +224,7 @@ std::vector<std::string> CuringSettings(const proto::OutOfMemory& oom) {
                             answer.kind() == proto::Counterfactual::one_pool;
     if (is_setting && answer.survives()) cures.push_back(&answer);
   }
-  std::stable_sort(cures.begin(), cures.end(), [](const auto* a, const auto* b) {
+  std::ranges::stable_sort(cures, [](const auto* a, const auto* b) {
     return a->peak_reserved_bytes() < b->peak_reserved_bytes();
   });
   std::vector<std::string> changes;
@@ -242,8 +240,7 @@ std::string WhyFreeDoesNotServe(const proto::OutOfMemory& oom) {
     const bool is_own = std::equal(free.segment_pool_id().begin(), free.segment_pool_id().end(),
                                    oom.segment_pool_id().begin(), oom.segment_pool_id().end());
     const bool is_default =
-        std::all_of(free.segment_pool_id().begin(), free.segment_pool_id().end(),
-                    [](int64_t id) { return id == 0; });
+        std::ranges::all_of(free.segment_pool_id(), [](int64_t id) { return id == 0; });
     if (!is_own && !is_default) {
       of_pools = BoundedSum(of_pools, free.free_bytes());
     } else if (is_own && free.stream() != oom.stream()) {
@@ -292,10 +289,9 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
     case OomVerdict::kFragmentation: break;
   }
   const std::vector<std::string> cures = CuringSettings(oom);
-  const bool serves_here = std::any_of(
-      oom.counterfactuals().begin(), oom.counterfactuals().end(), [](const auto& answer) {
-        return answer.kind() == proto::Counterfactual::setting && answer.served();
-      });
+  const bool serves_here = std::ranges::any_of(oom.counterfactuals(), [](const auto& answer) {
+    return answer.kind() == proto::Counterfactual::setting && answer.served();
+  });
   std::string cure = serves_here
                          ? "settings below would have served this request, but not all that follow"
                          : "none of the settings tried would have helped";
@@ -412,8 +408,8 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
         "on the simulated device the request succeeds although nothing was changed, so the changes "
         "below prove nothing");
   }
-  if (std::any_of(analysis->counterfactuals.begin(), analysis->counterfactuals.end(),
-                  [](const Counterfactual& answer) { return answer.is_cut; })) {
+  if (std::ranges::any_of(analysis->counterfactuals,
+                          [](const Counterfactual& answer) { return answer.is_cut; })) {
     const auto requests = schedule.requests().size();
     oom.add_notes(StrCat(
         "less additional memory than shown may suffice, and not all larger amounts are proven to: "

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"

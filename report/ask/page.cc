@@ -21,12 +21,9 @@
 #include "report/run/run_log.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
-#include "sim/category/category_table.h"
 #include "sim/observe/history.h"
 #include "sim/oom/oom_analysis.h"
-#include "sim/oom/oom_scene.h"
 #include "sim/recording/sampled_replay.h"
-#include "sim/study/control.h"
 #include "sim/study/what_if.h"
 #include "sim/whatif/sweep.h"
 #include "trace/value/bounded.h"
@@ -76,10 +73,9 @@ std::vector<size_t> Largest(const std::vector<HistoryMark>& marks, size_t count)
   std::vector<size_t> kept(marks.size());
   for (size_t i = 0; i < kept.size(); ++i) kept[i] = i;
   if (kept.size() <= count) return kept;
-  std::stable_sort(kept.begin(), kept.end(),
-                   [&](size_t a, size_t b) { return marks[a].size > marks[b].size; });
+  std::ranges::stable_sort(kept, [&](size_t a, size_t b) { return marks[a].size > marks[b].size; });
   kept.resize(count);
-  std::sort(kept.begin(), kept.end());
+  std::ranges::sort(kept);
   return kept;
 }
 
@@ -171,8 +167,8 @@ void FillMap(const MemoryState& state, proto::Page::BlockMap::Moment moment,
   map->set_moment(moment);
   std::vector<size_t> order(state.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return state[a].total_size > state[b].total_size; });
+  std::ranges::stable_sort(
+      order, [&](size_t a, size_t b) { return state[a].total_size > state[b].total_size; });
   size_t blocks = 0;
   std::vector<bool> drawn(state.size());
   for (const size_t index : order) {
@@ -222,7 +218,7 @@ void FillHoldings(const Schedule& schedule, const Meanings& meanings, const Peak
   }
   std::vector<proto::Page::Holdings::Row> sorted;
   for (auto& [tag, row] : categories) sorted.push_back(std::move(row));
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) {
     return a.requested_bytes() > b.requested_bytes();
   });
   for (auto& row : sorted) *to->add_categories() = std::move(row);
@@ -247,42 +243,38 @@ struct Shown {
   PageLimits limits = {};
 };
 
-// Reports a recording as it happened.
-proto::DeviceReport ReportRecordedRun(const Shown& shown, RunData* data) {
-  const Schedule& schedule = shown.study.schedule();
-  RunLogObserver log(schedule, /*positions_are_events=*/true);
-  HistoryObserver history(schedule, HistoryObserver::Clock::kEvents, shown.limits.timeline_buckets);
+// Reports the page's own run: a recording as it happened, or under the study's settings.
+absl::StatusOr<proto::DeviceReport> ReportOwnRun(const Shown& shown, RunData* data) {
+  const Study& study = shown.study;
+  const Schedule& schedule = study.schedule();
+  const bool as_recorded = study.settings().as_recorded;
+  RunLogObserver log(schedule, /*positions_are_events=*/as_recorded);
+  HistoryObserver history(
+      schedule, as_recorded ? HistoryObserver::Clock::kEvents : HistoryObserver::Clock::kRequests,
+      shown.limits.timeline_buckets);
   ObserversTogether watchers(history, log);
-  const SampledReplay replay = shown.study.WatchAsRecorded(&watchers, /*keep_segments=*/true);
-  const Unsimulated& known = shown.unsimulated.get();
-  proto::DeviceReport report = ReportReplay(shown.study, known.contents.peaks, replay);
-  *report.mutable_inventory() = known.contents.inventory;
-  AddPage(schedule, shown.study.meanings(), known, history,
-          replay.fragmentation.has_value() ? &replay.fragmentation->segments : nullptr,
-          replay.exact.segments, shown.limits, &report);
-  *data = MakeRunData(schedule, shown.study.meanings(), log.log(), shown.threads);
-  return report;
-}
-
-absl::StatusOr<proto::DeviceReport> ReportWhatIfRun(const Shown& shown,
-                                                    const ReplaySettings& on_card, RunData* data) {
-  const Schedule& schedule = shown.study.schedule();
-  RunLogObserver log(schedule, /*positions_are_events=*/false);
-  HistoryObserver history(schedule, HistoryObserver::Clock::kRequests,
-                          shown.limits.timeline_buckets);
+  const auto finish = [&](proto::DeviceReport report,
+                          const std::optional<Fragmentation>& fragmentation,
+                          const MemoryState& at_end) {
+    const Unsimulated& known = shown.unsimulated.get();
+    *report.mutable_inventory() = known.contents.inventory;
+    AddPage(schedule, study.meanings(), known, history,
+            fragmentation.has_value() ? &fragmentation->segments : nullptr, at_end, shown.limits,
+            &report);
+    *data = MakeRunData(schedule, study.meanings(), log.log(), shown.threads);
+    return report;
+  };
+  if (as_recorded) {
+    const SampledReplay replay = study.WatchAsRecorded(&watchers, /*keep_segments=*/true);
+    return finish(ReportReplay(study, shown.unsimulated.get().contents.peaks, replay),
+                  replay.fragmentation, replay.exact.segments);
+  }
+  const ReplaySettings on_card = study.OnCard(study.settings());
   WhatIfOptions options;
-  options.fragmentation = true;
-  options.keep_segments = true;
-  ObserversTogether watchers(history, log);
+  options.fragmentation = options.keep_segments = true;
   ASSIGN_OR_RETURN(const WhatIfResult run, ReplayWhatIf(schedule, on_card, &watchers, options));
-  const Unsimulated& known = shown.unsimulated.get();
-  proto::DeviceReport report = ReportWhatIf(schedule, on_card, known.contents.peaks, run);
-  *report.mutable_inventory() = known.contents.inventory;
-  AddPage(schedule, shown.study.meanings(), known, history,
-          run.fragmentation.has_value() ? &run.fragmentation->segments : nullptr, run.segments,
-          shown.limits, &report);
-  *data = MakeRunData(schedule, shown.study.meanings(), log.log(), shown.threads);
-  return report;
+  return finish(ReportWhatIf(schedule, on_card, shown.unsimulated.get().contents.peaks, run),
+                run.fragmentation, run.segments);
 }
 
 // Returns the first of the ranking. Error: NotFound if the current settings are as good.
@@ -373,9 +365,7 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
   const Shown shown = {study, std::move(unsimulated), question.threads};
   std::vector<ReplaySettings> others = question.others;
   std::optional<size_t> found;  // the one of others that the search found best
-  absl::StatusOr<proto::DeviceReport> report =
-      settings.as_recorded ? ReportRecordedRun(shown, data)
-                           : ReportWhatIfRun(shown, study.OnCard(settings), data);
+  absl::StatusOr<proto::DeviceReport> report = ReportOwnRun(shown, data);
   if (!report.ok()) return report;
   const DeviceContents& contents = shown.unsimulated.get().contents;
   if (!settings.as_recorded || !others.empty() || question.search) {
@@ -410,8 +400,8 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
     const absl::StatusOr<ReplaySettings> best = BestOf(sweep.sweep(), study.OnCard(settings));
     *report->mutable_sweep() = std::move(*sweep.mutable_sweep());
     if (best.ok()) {
-      const auto given = std::find_if(others.begin(), others.end(),
-                                      [&](const auto& other) { return IsUnderSame(other, *best); });
+      const auto given = std::ranges::find_if(
+          others, [&](const auto& other) { return IsUnderSame(other, *best); });
       found = static_cast<size_t>(given - others.begin());
       if (given == others.end()) others.push_back(*best);
     }

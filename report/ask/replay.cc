@@ -1,17 +1,22 @@
 #include "report/ask/replay.h"
 
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "report/device/categories.h"
 #include "report/device/device_report.h"
 #include "report/device/inventory.h"
 #include "report/words/stack_names.h"
+#include "report/words/verdict.h"
+#include "sim/category/server_budget.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/study/what_if.h"
 #include "trace/value/status_macros.h"
 
 namespace memreplay {
-
 namespace {
 
 absl::StatusOr<ReplayAnswer> Replayed(const Study& study, StartPolicy start, Observer* watchers,
@@ -44,6 +49,22 @@ absl::StatusOr<ReplayAnswer> Replayed(const Study& study, StartPolicy start, Obs
   answer.segments = std::move(result.segments);
   DescribeBlocks(study, answer.segments, names, answer.report.mutable_segments());
   return answer;
+}
+
+// Adds how a server divides the memory of `card`, if it is one.
+void AddServerBudget(const Study& study, const proto::RecordedCard& card,
+                     proto::RecordedReplay* replay) {
+  const std::optional<ServerBudget> found = FindServerBudget(study.recording());
+  if (!found.has_value()) return;
+  proto::RecordedReplay::ServerBudget& budget = *replay->mutable_server();
+  budget.set_weights(found->weights.signed_value());
+  budget.set_profile(found->profile.signed_value());
+  budget.set_cache(found->cache.signed_value());
+  budget.set_tensors(found->tensors);
+  budget.set_graphs(found->graphs.signed_value());
+  budget.set_other(std::max<int64_t>(
+      card.peak_reserved() - budget.weights() - budget.cache() - budget.graphs(), 0));
+  budget.set_left(card.spare());
 }
 
 }  // namespace
@@ -86,6 +107,57 @@ absl::StatusOr<std::optional<Bytes>> PeakCompletedAtOnce(const Study& study,
   ASSIGN_OR_RETURN(const WhatIfResult at_once, ReplayWhatIf(schedule, settings, nullptr, options));
   if (at_once.peak.reserved() == as_it_was.peak.reserved()) return std::nullopt;
   return at_once.peak.reserved();
+}
+
+proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, size_t device_index,
+                                       const proto::DeviceReport& device) {
+  proto::RecordedReplay replay;
+  replay.set_device(device.device());
+  replay.set_events(device.events());
+  replay.set_agrees(FindFaults(device).empty());
+  replay.set_sentence(FidelitySentence(device));
+  replay.set_diagnosis(DiagnosisOf(device));
+  replay.set_peak_reserved(device.peak_reserved_bytes());
+  replay.set_peak_allocated(device.peak_allocated_bytes());
+  replay.set_ooms(device.ooms());
+  for (const std::string& note : device.notes()) replay.add_notes(note);
+  const EventList& events = trace.devices[device_index].events;
+  if (!device.has_categories()) return replay;
+  const int64_t at = device.categories().peak_event();  // the moment that the diagnosis explains
+  if (at < 0 || static_cast<size_t>(at) >= events.size()) return replay;
+  const auto has_stack = [&](int64_t i) {
+    return !HasText(events[i].kind) && events[i].text_or_stack != kNoStack;
+  };
+  int64_t known = at;
+  while (known >= 0 && !has_stack(known)) --known;
+  if (known < 0) return replay;
+  const std::string& label = names.Label(events[known].text_or_stack);
+  if (known == at) {
+    replay.set_peak_stack(label);
+  } else {
+    replay.set_stack_before(label);
+    replay.set_events_since(at - known);
+  }
+  return replay;
+}
+
+absl::Status AddReplays(const OpenedFile& snapshot, proto::RecordedProcess* process) {
+  for (const std::unique_ptr<const Study>& study : snapshot.devices) {
+    StackNames names(study->trace());
+    ASSIGN_OR_RETURN(const ReplayAnswer answer, AskReplay(*study, StartPolicy::kRecorded, nullptr));
+    proto::RecordedReplay& replay = *process->add_replays();
+    replay = RecordedReplayOf(study->trace(), names, study->device_index(), answer.report);
+    ReplaySettings on_card = study->settings();
+    if (replay.device() >= 0 && replay.device() < process->cards_size()) {
+      const proto::RecordedCard& card = process->cards(replay.device());
+      on_card.capacity = Bytes(static_cast<uint64_t>(card.peak_reserved() + card.spare()));
+      on_card.total = study->card().total;
+      AddServerBudget(*study, card, &replay);
+    }
+    ASSIGN_OR_RETURN(const std::optional<Bytes> at_once, PeakCompletedAtOnce(*study, on_card));
+    replay.set_at_once_peak_reserved(at_once.value_or(Bytes()).signed_value());
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace memreplay

@@ -3,13 +3,18 @@
 
 #include <optional>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/record.pb.h"
 #include "proto/report.pb.h"
+#include "report/words/stack_names.h"
 #include "sim/model/observer.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/replay.h"
 #include "sim/study/study.h"
+#include "sim/study/study_trace.h"
 #include "trace/value/memory_state.h"
+#include "trace/value/trace.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
@@ -34,5 +39,13 @@ absl::StatusOr<proto::DeviceReport> AskCurrent(const Study& study);
 // queried it; nullopt if it was in the recording, or if nothing differs. Error: ReplayWhatIf()'s.
 absl::StatusOr<std::optional<Bytes>> PeakCompletedAtOnce(const Study& study,
                                                          const ReplaySettings& settings);
+
+// Returns the replay of one device of a snapshot, whose stacks have `names`; `device` is from
+// ReportReplay().
+proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, size_t device_index,
+                                       const proto::DeviceReport& device);
+
+// Adds the replay of each device of a snapshot that `process` wrote. Error: ReplayWhatIf()'s.
+absl::Status AddReplays(const OpenedFile& snapshot, proto::RecordedProcess* process);
 
 }  // namespace memreplay

@@ -1,10 +1,15 @@
 #include "report/ask/settings_text.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "absl/status/statusor.h"
 #include "hardware/cards.h"
+#include "report/device/device_report.h"
+#include "report/words/new_report.h"
 #include "report/words/sizes.h"
+#include "report/words/text.h"
+#include "sim/settings/conf_lint.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -33,11 +38,20 @@ absl::StatusOr<Bytes> ParseCapacity(std::string_view text,
   const bool has_unit = text.find_first_not_of("0123456789. ") != std::string_view::npos;
   if (*size < MiB(1) && !has_unit) {
     const bool is_card = card.has_value() && *size > kMaxGiB;  // 4090
-    return absl::InvalidArgumentError(StrCat("expected a size such as 80GiB, found '", text,
-                                             "', which is ", size->value(), " bytes; did you mean ",
-                                             is_card ? card->name : StrCat(text, "GiB"), "?"));
+    return InvalidArgument("expected a size such as 80GiB, found '", text, "', which is ",
+                           size->value(), " bytes; did you mean ",
+                           is_card ? card->name : StrCat(text, "GiB"), "?");
   }
   return size;
+}
+
+proto::Lint::Finding::Severity SeverityOf(LintSeverity severity) {
+  switch (severity) {
+    case LintSeverity::kNote: return proto::Lint::Finding::note;
+    case LintSeverity::kWarning: return proto::Lint::Finding::warning;
+    case LintSeverity::kError: break;
+  }
+  return proto::Lint::Finding::error;
 }
 
 }  // namespace
@@ -72,6 +86,26 @@ std::string ConfOf(std::string_view text) {
                            text.substr(0, equals).find_first_not_of(
                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == std::string_view::npos;
   return std::string(is_variable ? text.substr(equals + 1) : text);
+}
+
+proto::Report LintReport(std::string_view conf, const TorchProfile& profile, bool is_given) {
+  proto::Report report = NewReport("lint");
+  proto::Lint& lint = *report.mutable_lint();
+  lint.set_conf(CleanText(conf));
+  *lint.mutable_torch() = DescribeChoice(profile, is_given);
+  for (const LintFinding& finding : LintAllocatorConf(conf, profile)) {
+    proto::Lint::Finding& out = *lint.add_findings();
+    out.set_severity(SeverityOf(finding.severity));
+    out.set_key(CleanText(finding.key));
+    out.set_sentence(CleanText(finding.sentence));
+  }
+  return report;
+}
+
+bool HasErrors(const proto::Lint& lint) {
+  return std::ranges::any_of(lint.findings(), [](const proto::Lint::Finding& finding) {
+    return finding.severity() == proto::Lint::Finding::error;
+  });
 }
 
 }  // namespace memreplay

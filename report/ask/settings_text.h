@@ -1,4 +1,4 @@
-// Parses settings as users write them.
+// Parses settings as users write them, and says what is wrong with them.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,9 @@
 
 #include "absl/status/status.h"
 #include "hardware/outside_figures.h"
+#include "proto/report.pb.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/settings/torch_profile.h"
 
 namespace memreplay {
 
@@ -26,5 +28,12 @@ AssumedOutside SetContext(std::optional<Bytes> context, std::string_view capacit
 // Returns a settings string without the name of its variable:
 // "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True" gives "expandable_segments:True".
 std::string ConfOf(std::string_view text);
+
+// Reports the findings about a settings string. `is_given`: the release was requested; else it is
+// the default.
+proto::Report LintReport(std::string_view conf, const TorchProfile& profile, bool is_given);
+
+// Returns whether this release rejects the string.
+bool HasErrors(const proto::Lint& lint);
 
 }  // namespace memreplay

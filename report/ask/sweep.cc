@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "absl/types/span.h"
 #include "report/ask/replay.h"
 #include "report/device/inventory.h"
 #include "report/words/sizes.h"
@@ -157,7 +156,7 @@ std::vector<const SweepRow*> Choose(const SweepAnswer& answer, const TorchProfil
       }
     }
     std::set<std::string> keys = KeysOf(simplest->conf, profile);
-    if (std::find(chosen_keys.begin(), chosen_keys.end(), keys) != chosen_keys.end()) continue;
+    if (std::ranges::find(chosen_keys, keys) != chosen_keys.end()) continue;
     chosen_keys.push_back(std::move(keys));
     chosen.push_back(simplest);
   }
@@ -214,6 +213,97 @@ std::future<Bounds> SeekBounds(const Schedule& schedule, size_t threads) {
     const std::vector<Lifetime> lifetimes = LifetimesOf(schedule);
     return Bounds{PeakLiveOf(lifetimes), BestPacking(lifetimes)};
   });
+}
+
+void AddSweepWith(std::future<Bounds> sought, const Study& study, const SweepQuestion& question,
+                  proto::DeviceReport* report) {
+  const Schedule& schedule = study.schedule();
+  const ReplaySettings on_card = study.OnCard(study.settings());
+  SweepAnswer answer;
+  const SweepContext context = {study,
+                                on_card,
+                                question.start,
+                                question.threads,
+                                question.costs != nullptr ? &question.costs->costs : nullptr,
+                                question.progress};
+  if (question.costs != nullptr) answer.costs_of = question.costs->card_text;
+  answer.searched = question.confs.empty();
+  if (answer.searched) {
+    answer.rows = SearchConf(context);
+    const auto in_force = std::ranges::find_if(answer.rows, [&](const SweepRow& row) {
+      return row.config == on_card.config && row.fraction == on_card.fraction;
+    });
+    answer.current = *in_force;
+  } else {
+    if (question.progress != nullptr) {  // for each, the current settings, and error bars
+      question.progress->SetTotal(question.confs.size() + 2 +
+                                  std::min(kErrorBars, question.confs.size()));
+    }
+    std::vector<Candidate> candidates;
+    for (const std::string& conf : question.confs) candidates.push_back({conf, on_card.fraction});
+    answer.rows = Sweep(context, candidates);
+    std::ranges::sort(answer.rows, RanksBefore);
+    const auto same = std::ranges::find_if(answer.rows, [&](const auto& row) {
+      return row.refused.empty() && row.config == on_card.config &&
+             row.fraction == on_card.fraction;
+    });
+    answer.current = same != answer.rows.end() ? *same : ReplayRow(context, on_card);
+  }
+  std::future<PeakCause> cause =
+      LaunchOn(question.threads, [&] { return WhyReserved(context, answer.current); });
+  std::vector<SweepRow*> barred = {&answer.current};
+  for (size_t i = 0; i < std::min(kErrorBars, answer.rows.size()); ++i) {
+    barred.push_back(&answer.rows[i]);
+  }
+  FindOtherOrder(context, barred);
+  answer.current_cause = cause.get();
+  const auto worst = std::find_if(answer.rows.rbegin(), answer.rows.rend(),
+                                  [](const SweepRow& row) { return row.refused.empty(); });
+  if (!answer.searched && worst != answer.rows.rend())
+    answer.worst_cause = WhyReserved(context, *worst);
+  if (question.shown.has_value()) answer.shown = *question.shown;
+  const Bounds bounds = sought.get();
+  answer.live = bounds.live;
+  answer.packing = bounds.packing;
+  if (std::string note = SearchLimitNote(schedule); answer.searched && !note.empty()) {
+    report->add_notes(std::move(note));
+  }
+  if (!schedule.is_cold() && question.start == StartPolicy::kFresh) {
+    report->add_notes(
+        "every replay starts with only what was live when the recording began, allocated again, as "
+        "a new process would; --start recorded also starts with what was cached then");
+  }
+  if (!schedule.is_cold() && answer.current.start == StartPolicy::kRecorded) {
+    report->add_notes(
+        "every replay starts with the segments and blocks that the recording started with, "
+        "including cached ones; --start fresh starts with only what was live");
+  }
+  if (!answer.current.start_note.empty()) {
+    report->add_notes(
+        StrCat("the replay starts with what was live when the recording began, allocated again: ",
+               answer.current.start_note));
+  }
+  AddSweep(answer, schedule, *on_card.torch.profile, report);
+}
+
+bool HasNoEvents(const Schedule& schedule) {
+  return !schedule.is_program() && schedule.device_trace().events.empty();
+}
+
+// Adds what is known of the current settings where no setting can be tried: the final state.
+void AddUntried(const Study& study, const SweepQuestion& question, proto::DeviceReport* report) {
+  const DeviceContents contents = DescribeContents(study.schedule());
+  const Bytes reserved(static_cast<uint64_t>(contents.peaks.peak_reserved_bytes()));
+  const Bytes allocated(static_cast<uint64_t>(contents.inventory.final_allocated_bytes()));
+  SweepRow row;
+  row.config = study.settings().config;
+  row.conf = row.config.conf;
+  row.fraction = study.settings().fraction;
+  row.peak_reserved = row.at_peak[UsageKind::kReserved] = reserved;
+  row.peak_allocated = row.at_peak[UsageKind::kAllocated] = std::min(allocated, reserved);
+  report->set_mode(proto::Mode::sweep);
+  report->mutable_sweep()->set_searched(question.confs.empty());
+  FillRow(row, row, study.schedule(), report->mutable_sweep()->mutable_current());
 }
 
 }  // namespace
@@ -316,102 +406,6 @@ std::string SearchLimitNote(const Schedule& schedule) {
                 FormatCount(static_cast<int64_t>(schedule.requests().size()), "request"),
                 "; --conf tries others");
 }
-
-namespace {
-
-void AddSweepWith(std::future<Bounds> sought, const Study& study, const SweepQuestion& question,
-                  proto::DeviceReport* report) {
-  const Schedule& schedule = study.schedule();
-  const ReplaySettings on_card = study.OnCard(study.settings());
-  SweepAnswer answer;
-  const SweepContext context = {study,
-                                on_card,
-                                question.start,
-                                question.threads,
-                                question.costs != nullptr ? &question.costs->costs : nullptr,
-                                question.progress};
-  if (question.costs != nullptr) answer.costs_of = question.costs->card_text;
-  answer.searched = question.confs.empty();
-  if (answer.searched) {
-    answer.rows = SearchConf(context);
-    const auto in_force =
-        std::find_if(answer.rows.begin(), answer.rows.end(), [&](const SweepRow& row) {
-          return row.config == on_card.config && row.fraction == on_card.fraction;
-        });
-    answer.current = *in_force;
-  } else {
-    if (question.progress != nullptr) {  // for each, the current settings, and error bars
-      question.progress->SetTotal(question.confs.size() + 2 +
-                                  std::min(kErrorBars, question.confs.size()));
-    }
-    std::vector<Candidate> candidates;
-    for (const std::string& conf : question.confs) candidates.push_back({conf, on_card.fraction});
-    answer.rows = Sweep(context, candidates);
-    std::sort(answer.rows.begin(), answer.rows.end(), RanksBefore);
-    const auto same = std::find_if(answer.rows.begin(), answer.rows.end(), [&](const auto& row) {
-      return row.refused.empty() && row.config == on_card.config &&
-             row.fraction == on_card.fraction;
-    });
-    answer.current = same != answer.rows.end() ? *same : ReplayRow(context, on_card);
-  }
-  std::future<PeakCause> cause =
-      LaunchOn(question.threads, [&] { return WhyReserved(context, answer.current); });
-  std::vector<SweepRow*> barred = {&answer.current};
-  for (size_t i = 0; i < std::min(kErrorBars, answer.rows.size()); ++i) {
-    barred.push_back(&answer.rows[i]);
-  }
-  FindOtherOrder(context, barred);
-  answer.current_cause = cause.get();
-  const auto worst = std::find_if(answer.rows.rbegin(), answer.rows.rend(),
-                                  [](const SweepRow& row) { return row.refused.empty(); });
-  if (!answer.searched && worst != answer.rows.rend())
-    answer.worst_cause = WhyReserved(context, *worst);
-  if (question.shown.has_value()) answer.shown = *question.shown;
-  const Bounds bounds = sought.get();
-  answer.live = bounds.live;
-  answer.packing = bounds.packing;
-  if (std::string note = SearchLimitNote(schedule); answer.searched && !note.empty()) {
-    report->add_notes(std::move(note));
-  }
-  if (!schedule.is_cold() && question.start == StartPolicy::kFresh) {
-    report->add_notes(
-        "every replay starts with only what was live when the recording began, allocated again, as "
-        "a new process would; --start recorded also starts with what was cached then");
-  }
-  if (!schedule.is_cold() && answer.current.start == StartPolicy::kRecorded) {
-    report->add_notes(
-        "every replay starts with the segments and blocks that the recording started with, "
-        "including cached ones; --start fresh starts with only what was live");
-  }
-  if (!answer.current.start_note.empty()) {
-    report->add_notes(
-        StrCat("the replay starts with what was live when the recording began, allocated again: ",
-               answer.current.start_note));
-  }
-  AddSweep(answer, schedule, *on_card.torch.profile, report);
-}
-
-bool HasNoEvents(const Schedule& schedule) {
-  return !schedule.is_program() && schedule.device_trace().events.empty();
-}
-
-// Adds what is known of the current settings where no setting can be tried: the final state.
-void AddUntried(const Study& study, const SweepQuestion& question, proto::DeviceReport* report) {
-  const DeviceContents contents = DescribeContents(study.schedule());
-  const Bytes reserved(static_cast<uint64_t>(contents.peaks.peak_reserved_bytes()));
-  const Bytes allocated(static_cast<uint64_t>(contents.inventory.final_allocated_bytes()));
-  SweepRow row;
-  row.config = study.settings().config;
-  row.conf = row.config.conf;
-  row.fraction = study.settings().fraction;
-  row.peak_reserved = row.at_peak[UsageKind::kReserved] = reserved;
-  row.peak_allocated = row.at_peak[UsageKind::kAllocated] = std::min(allocated, reserved);
-  report->set_mode(proto::Mode::sweep);
-  report->mutable_sweep()->set_searched(question.confs.empty());
-  FillRow(row, row, study.schedule(), report->mutable_sweep()->mutable_current());
-}
-
-}  // namespace
 
 void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question) {
   if (HasNoEvents(study.schedule())) {

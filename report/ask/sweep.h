@@ -8,11 +8,10 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "report/ask/driver_costs.h"
+#include "report/ask/parse_json.h"
 #include "sim/observe/peak_cause.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
-#include "sim/study/control.h"
 #include "sim/study/study.h"
 #include "sim/study/what_if.h"
 #include "sim/whatif/sweep.h"

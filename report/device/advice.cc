@@ -32,8 +32,8 @@ void RankRows(proto::Advice* advice) {
                            row.fits() ? CostOf(row) : kNoCost, row.smallest_bytes() == 0,
                            row.smallest_bytes(), row.peak_reserved_bytes(), row.cost_rank());
   };
-  std::stable_sort(
-      advice->mutable_rows()->begin(), advice->mutable_rows()->end(),
+  std::ranges::stable_sort(
+      *advice->mutable_rows(),
       [&](const proto::Advice::Row& a, const proto::Advice::Row& b) { return key(a) < key(b); });
 }
 

@@ -122,8 +122,8 @@ void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* d
     row.set_live_bytes(sum.first);
     row.set_allocations(sum.second);
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const auto& a, const auto& b) { return a.live_bytes() > b.live_bytes(); });
+  std::ranges::stable_sort(
+      rows, [](const auto& a, const auto& b) { return a.live_bytes() > b.live_bytes(); });
   if (rows.size() > kMaxLines) rows.resize(kMaxLines);
   for (proto::Categories::Line& row : rows) *report.add_lines() = std::move(row);
 }

@@ -1,15 +1,19 @@
 #include "report/device/device_report.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "report/device/enums.h"
 #include "report/device/inventory.h"
+#include "report/words/answer.h"
 #include "report/words/new_report.h"
-#include "report/words/render_json.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
+#include "sim/settings/torch_profile.h"
+#include "sim/workload/step_growth.h"
+#include "sim/workload/steps.h"
 #include "trace/value/diagnostics.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
@@ -170,6 +174,22 @@ void AddKnownPeaks(const DeviceContents& contents, proto::DeviceReport* report) 
   report->set_peak_allocated_bytes(contents.inventory.final_allocated_bytes());
 }
 
+constexpr size_t kMaxEnded = 400;  // bytes
+
+proto::TorchProfileChoice::Reason ReasonOf(ProfileReason reason) {
+  switch (reason) {
+    case ProfileReason::kGiven: break;
+    case ProfileReason::kInFile: return proto::TorchProfileChoice::in_file;
+    case ProfileReason::kDefault: return proto::TorchProfileChoice::unnamed;
+    case ProfileReason::kLayout: return proto::TorchProfileChoice::layout;
+    case ProfileReason::kReproduces: return proto::TorchProfileChoice::reproduces;
+    case ProfileReason::kReproducesMost: return proto::TorchProfileChoice::reproduces_most;
+    case ProfileReason::kNewestKey: return proto::TorchProfileChoice::newest_key;
+    case ProfileReason::kUnknownLayout: return proto::TorchProfileChoice::unknown_layout;
+  }
+  return proto::TorchProfileChoice::given;
+}
+
 }  // namespace
 
 proto::Report StartReport(std::string_view command, std::string_view file, const Trace& trace) {
@@ -313,6 +333,66 @@ proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& se
   AddDiagnostics(schedule.diagnostics(), &report);
   *report.mutable_oom() = std::move(oom);
   return report;
+}
+
+void AddUnseen(const Study& study, const proto::Inventory& inventory, proto::DeviceReport* report) {
+  const Schedule& schedule = study.schedule();
+  if (schedule.is_program()) return;
+  report->set_is_capacity_given(study.settings().capacity.has_value());
+  const Trace& trace = schedule.trace();
+  const DeviceTrace& device = schedule.device_trace();
+  const auto is_oom = [](const Event& event) { return event.kind == EventKind::kOom; };
+  const auto first = std::find_if(device.events.begin(), device.events.end(), is_oom);
+  const bool ran_out = first != device.events.end();
+  if (!ran_out && trace.ended.empty() && schedule.is_cold() && !schedule.requests().empty()) return;
+
+  proto::Unseen& unseen = *report->mutable_unseen();
+  unseen.set_first_oom_event(-1);
+  unseen.set_has_events(!schedule.requests().empty());
+  unseen.set_ended(CleanText(trace.ended, kMaxEnded));
+  if (!schedule.is_cold()) {
+    unseen.set_start_allocations(inventory.start_allocations());
+    unseen.set_start_requested_bytes(inventory.start_requested_bytes());
+    unseen.set_start_reserved_bytes(inventory.start_reserved_bytes());
+  }
+  if (!ran_out) return;
+  const auto position = static_cast<uint64_t>(first - device.events.begin());
+  unseen.set_ooms(std::count_if(first, device.events.end(), is_oom));
+  unseen.set_first_oom_event(static_cast<int64_t>(position));
+  const Steps steps = FindSteps(trace, device, position);
+  if (steps.count() == 0) return;
+  const StepGrowth growth = GrowthPerStep(trace, device, steps, device.events.size());
+  unseen.set_steps(static_cast<int64_t>(steps.count()));
+  unseen.set_growth_bytes_per_step(growth.median);
+  unseen.set_may_be_layers(MayBeLayers(steps, growth));
+}
+
+proto::TorchProfileChoice DescribeChoice(const ProfileChoice& choice) {
+  proto::TorchProfileChoice described;
+  described.set_release(std::string(choice.profile->release));
+  described.set_inferred(choice.inferred());
+  described.set_reason(ReasonOf(choice.reason));
+  if (choice.fitting.size() < AllTorchProfiles().size()) {
+    for (const TorchProfile* profile : choice.fitting) {
+      described.add_fitting(std::string(profile->release));
+    }
+  }
+  for (const std::string& key : choice.evidence) described.add_evidence(key);
+  if (choice.rejected != nullptr) {
+    described.set_rejected(std::string(choice.rejected->release));
+    described.set_rejected_at_event(static_cast<int64_t>(choice.rejected_at));
+  }
+  described.set_why(TorchReason(described));
+  return described;
+}
+
+proto::TorchProfileChoice DescribeChoice(const TorchProfile& profile, bool is_given) {
+  proto::TorchProfileChoice described;
+  described.set_release(std::string(profile.release));
+  described.set_reason(is_given ? proto::TorchProfileChoice::given
+                                : proto::TorchProfileChoice::no_file);
+  described.set_why(TorchReason(described));
+  return described;
 }
 
 }  // namespace memreplay

@@ -51,8 +51,7 @@ std::vector<std::pair<int64_t, Category>> Shares(const proto::Categories& catego
   }
   std::vector<std::pair<int64_t, Category>> shares;
   for (const auto& [category, amount] : bytes) shares.emplace_back(amount, category);
-  std::stable_sort(shares.begin(), shares.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(shares, [](const auto& a, const auto& b) { return a.first > b.first; });
   return shares;
 }
 
@@ -129,8 +128,8 @@ std::string PhaseWords(const proto::Categories& categories) {
                       : phase == "evaluation" ? " in evaluation or inference"
                       : phase == "load"       ? " before the first pass"
                                               : " between passes";
-  const bool has_steps = std::any_of(categories.phases().begin(), categories.phases().end(),
-                                     [](const auto& other) { return other.step() > 1; });
+  const bool has_steps =
+      std::ranges::any_of(categories.phases(), [](const auto& other) { return other.step() > 1; });
   if (categories.peak_step() > 0 && has_steps && phase != "load" && phase != "evaluation" &&
       phase != "other") {
     StrAppend(&words, " of step ", categories.peak_step());
@@ -158,9 +157,8 @@ std::string Reduce(const proto::Categories& categories) {
       {sum({Category::kCache}), "keep fewer or shorter sequences"},
       {sum({Category::kTemporary}), "compute in smaller pieces"},
   };
-  const auto most =
-      std::max_element(std::begin(kAdvice), std::end(kAdvice),
-                       [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  const auto most = std::ranges::max_element(
+      kAdvice, [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
   return categories.peak_bytes() == 0 || 2 * most->bytes < categories.peak_bytes()
              ? std::string()
              : StrCat("; to need less, ", most->advice);
@@ -308,10 +306,10 @@ bool IsPlausible(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
   return is(device.peak_reserved_bytes()) && is(categories.peak_bytes()) &&
          is(categories.start_unknown_bytes()) &&
-         std::all_of(categories.lines().begin(), categories.lines().end(),
-                     [&](const auto& line) { return is(line.live_bytes()); }) &&
-         std::all_of(categories.bytes_by_category().begin(), categories.bytes_by_category().end(),
-                     [&](const auto& held) { return is(held.second); });
+         std::ranges::all_of(categories.lines(),
+                             [&](const auto& line) { return is(line.live_bytes()); }) &&
+         std::ranges::all_of(categories.bytes_by_category(),
+                             [&](const auto& held) { return is(held.second); });
 }
 
 bool Disagrees(const proto::DeviceReport& device) {
@@ -338,8 +336,7 @@ std::string Sentences(const proto::DeviceReport& device) {
 }  // namespace
 
 std::string DiagnosisOf(const proto::DeviceReport& device) {
-  const bool is_npu =
-      std::find(device.notes().begin(), device.notes().end(), kNpuNote) != device.notes().end();
+  const bool is_npu = std::ranges::find(device.notes(), kNpuNote) != device.notes().end();
   return StrCat(is_npu ? "Recorded on an Ascend NPU, whose allocator is not modelled. " : "",
                 Disagrees(device) ? StrCat(FidelitySentence(device), ". ") : std::string(),
                 Sentences(device));

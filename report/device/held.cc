@@ -63,7 +63,7 @@ proto::Held HeldAtEnd(const Trace& trace, size_t device_index, StackNames& names
   std::vector<HeldByStack> all;
   // In any order.
   for (const auto& [stack, sum] : by_stack) all.push_back(sum);
-  std::sort(all.begin(), all.end(), [](const HeldByStack& a, const HeldByStack& b) {
+  std::ranges::sort(all, [](const HeldByStack& a, const HeldByStack& b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.stack < b.stack;
   });
   proto::Held held = List(all, names, options);

@@ -224,9 +224,8 @@ DeviceContents DescribeContents(const Trace& trace, size_t device_index) {
   AddPools(device, &inventory);
   inventory.set_stacks(static_cast<int64_t>(trace.stacks.size()) - 1);  // not the empty one
   inventory.set_frames(static_cast<int64_t>(trace.stacks.frame_count()));
-  inventory.set_annotations(
-      std::count_if(trace.annotations.begin(), trace.annotations.end(),
-                    [&](const Annotation& a) { return a.device == device.device; }));
+  inventory.set_annotations(std::ranges::count_if(
+      trace.annotations, [&](const Annotation& a) { return a.device == device.device; }));
   if (!device.time_us.empty()) {
     inventory.set_first_time_us(device.time_us.front());
     inventory.set_last_time_us(device.time_us.back());

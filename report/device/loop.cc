@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <optional>
 #include <string_view>
-#include <utility>
 
 #include "report/device/device_report.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
-#include "sim/study/control.h"
 #include "sim/whatif/look_back.h"
 #include "sim/whatif/one_stream.h"
 #include "sim/whatif/stream_cost.h"

@@ -7,8 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
 #include "hardware/cards.h"
-#include "report/message/pieces.h"
-#include "report/words/sizes.h"
+#include "report/message/amount.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
 
@@ -23,8 +22,8 @@ constexpr double kMinUtilization = 0.1;
 
 constexpr char kSnapshot[] =
     "To see what holds it: torch.cuda.memory._record_memory_history() before the loop, "
-    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") in an except around it, then "
-    "memreplay oom snapshot.pickle.";
+    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") in an except around it, then memreplay "
+    "oom snapshot.pickle.";
 
 // The most common card among GPUs of one size; the table of hardware/ has the others.
 constexpr std::string_view kUsualCards[] = {
@@ -53,8 +52,8 @@ constexpr struct {
      "It goes on without pinned memory, only slower; GGML_CUDA_NO_PINNED=1 does without it from "
      "the start."},
     {"llama.cpp", "reduce", "put fewer layers on the GPU, or take a shorter context",
-     "Put fewer layers on the GPU (-ngl), take a shorter context (-c) or smaller batches "
-     "(-ub 256), or a cache or model of fewer bits (-ctk q8_0 -ctv q8_0 -fa on)."},
+     "Put fewer layers on the GPU (-ngl), take a shorter context (-c) or smaller batches (-ub "
+     "256), or a cache or model of fewer bits (-ctk q8_0 -ctv q8_0 -fa on)."},
     {"Ollama", "host", "take a smaller model or a shorter context",
      "Take a smaller model or one of fewer bits, or a shorter context (num_ctx), and end other "
      "programs: the model does not fit into main memory."},
@@ -92,9 +91,11 @@ class Adviser {
   std::vector<Advice> Advise();
 
  private:
-  void Add(std::string kind, std::string brief, std::string sentence) {
+  // `pieces` are the sentence.
+  template <typename... Pieces>
+  void Add(std::string_view kind, std::string_view brief, const Pieces&... pieces) {
     if (advice_.size() < kMaxAdvice) {
-      advice_.push_back({std::move(kind), std::move(brief), std::move(sentence)});
+      advice_.push_back({std::string(kind), std::string(brief), StrCat(pieces...)});
     }
   }
   bool IsCuda() const {
@@ -146,8 +147,7 @@ void Adviser::Setting() {
     Add("native_allocator", "go back to PyTorch's own allocator",
         "Take backend:cudaMallocAsync out of the settings (ComfyUI: --disable-cuda-malloc) and set "
         "expandable_segments:True: cudaMallocAsync ignores it, and what it leaves in pieces shows "
-        "in no "
-        "figure.");
+        "in no figure.");
     return;
   }
   if (facts_[Circumstance::kExpandableIsOn]) {
@@ -157,29 +157,27 @@ void Adviser::Setting() {
   if (facts_[Circumstance::kWindows] && !facts_[Circumstance::kWsl]) {
     Add("setting", "set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128",
         "Set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 before Python starts; expandable "
-        "segments, "
-        "which do better, exist on Linux only (WSL too).");
+        "segments, which do better, exist on Linux only (WSL too).");
     return;
   }
   if (facts_.is_before_2_1 && !facts_[Circumstance::kNpu]) {
     Add("setting", "update PyTorch and set expandable_segments:True",
-        StrCat("Update PyTorch to 2.1 or later and set ", ConfName(), "=expandable_segments:True",
-               facts_[Quantity::kReserved].has_value()
-                   ? "; this release only has max_split_size_mb (try 128)."
-                   : "."));
+        "Update PyTorch to 2.1 or later and set ", ConfName(), "=expandable_segments:True",
+        facts_[Quantity::kReserved].has_value()
+            ? "; this release only has max_split_size_mb (try 128)."
+            : ".");
     return;
   }
-  Add("setting", StrCat("set ", ConfName(), "=expandable_segments:True"),
-      StrCat("Set ", ConfName(),
-             "=expandable_segments:True in the environment before Python starts",
-             facts_[Circumstance::kTrainingAndServing]
-                 ? " (not for the server: vLLM's sleep mode cannot use it)"
-                 : "",
-             IsMaybeWindows() ? " (Linux and WSL; on Windows itself max_split_size_mb:128)" : "",
-             judgement_.settings_give.has_value()
-                 ? StrCat("; it can give at most the ", Size(*judgement_.settings_give),
-                          " that lies in pieces.")
-                 : "."));
+  Add("setting", StrCat("set ", ConfName(), "=expandable_segments:True"), "Set ", ConfName(),
+      "=expandable_segments:True in the environment before Python starts",
+      facts_[Circumstance::kTrainingAndServing]
+          ? " (not for the server: vLLM's sleep mode cannot use it)"
+          : "",
+      IsMaybeWindows() ? " (Linux and WSL; on Windows itself max_split_size_mb:128)" : "",
+      judgement_.settings_give.has_value()
+          ? StrCat("; it can give at most the ", Size(*judgement_.settings_give),
+                   " that lies in pieces.")
+          : ".");
 }
 
 void Adviser::ReduceByFrame() {
@@ -187,48 +185,42 @@ void Adviser::ReduceByFrame() {
   if (facts_[FrameHint::kEvaluation]) {
     Add("reduce", "keep less of the evaluation",
         "The evaluation keeps the logits of every batch on the GPU: set eval_accumulation_steps, "
-        "or "
-        "return only the arg max from preprocess_logits_for_metrics.");
+        "or return only the arg max from preprocess_logits_for_metrics.");
   } else if (facts_[FrameHint::kUpcastLogits] || facts_[FrameHint::kLoss]) {
     Add("reduce", "make the logits smaller",
-        StrCat("The logits (tokens x vocabulary, copied to float32) are what did not fit", at,
-               ": use a fused or chunked cross-entropy, or fewer tokens a step."));
+        "The logits (tokens x vocabulary, copied to float32) are what did not fit", at,
+        ": use a fused or chunked cross-entropy, or fewer tokens a step.");
   } else if (facts_[FrameHint::kOptimizerTemporaries]) {
     Add("reduce", "do without the optimizer's temporaries",
         "Give the optimizer fused=True (or foreach=False): the multi-tensor step makes temporaries "
-        "as "
-        "large as the parameters.");
+        "as large as the parameters.");
   } else if (facts_[FrameHint::kOptimizerState]) {
     Add("reduce", "make the optimizer's state smaller",
         "The optimizer makes its state in its first step (Adam: 8 bytes a parameter in float32): "
-        "use an "
-        "8-bit or sharded optimizer, or train fewer parameters.");
+        "use an 8-bit or sharded optimizer, or train fewer parameters.");
   } else if (facts_[FrameHint::kAttention]) {
     Add("reduce", "use fused attention",
-        StrCat("Attention by hand keeps a matrix of sequence x sequence for each head", at,
-               ": use torch.nn.functional.scaled_dot_product_attention (Transformers: "
-               "attn_implementation=\"sdpa\")."));
+        "Attention by hand keeps a matrix of sequence x sequence for each head", at,
+        ": use torch.nn.functional.scaled_dot_product_attention (Transformers: "
+        "attn_implementation=\"sdpa\").");
   } else if (facts_[FrameHint::kCacheCat]) {
     Add("reduce", "preallocate the cache",
-        StrCat("A cache that grows by torch.cat is there twice while it grows", at,
-               ": allocate it once for the longest sequence (Transformers: "
-               "cache_implementation=\"static\"), or generate fewer tokens."));
+        "A cache that grows by torch.cat is there twice while it grows", at,
+        ": allocate it once for the longest sequence (Transformers: "
+        "cache_implementation=\"static\"), or generate fewer tokens.");
   } else if (facts_[FrameHint::kLoading]) {
-    Add("reduce", "load the weights once",
-        StrCat("Loading keeps the checkpoint and the model at once", at,
-               ": torch.load(..., map_location=\"cpu\", mmap=True), then "
-               "load_state_dict(..., assign=True); or load in bfloat16, 8 or 4 bits."));
+    Add("reduce", "load the weights once", "Loading keeps the checkpoint and the model at once", at,
+        ": torch.load(..., map_location=\"cpu\", mmap=True), then load_state_dict(..., "
+        "assign=True); or load in bfloat16, 8 or 4 bits.");
   } else if (facts_[FrameHint::kConvolution]) {
     Add("reduce", "make the input of the convolution smaller",
-        StrCat(
-            "A convolution needed its output and a workspace", at,
-            ": smaller images or tiles, or fewer at once; torch.backends.cudnn.benchmark = False "
-            "tries fewer workspaces."));
+        "A convolution needed its output and a workspace", at,
+        ": smaller images or tiles, or fewer at once; torch.backends.cudnn.benchmark = "
+        "False tries fewer workspaces.");
   } else if (facts_[FrameHint::kMoving] && !facts_[FrameHint::kBackward]) {
-    Add("reduce", "make the weights smaller",
-        StrCat("It failed while the model moved to the GPU", at,
-               ": load it in bfloat16, 8 or 4 bits, or spread it over GPUs or the CPU "
-               "(device_map=\"auto\")."));
+    Add("reduce", "make the weights smaller", "It failed while the model moved to the GPU", at,
+        ": load it in bfloat16, 8 or 4 bits, or spread it over GPUs or the CPU "
+        "(device_map=\"auto\").");
   }
 }
 
@@ -252,7 +244,7 @@ void Adviser::Reduce() {
   Add("reduce",
       IsBatchOne() ? "use less memory: shorter sequences, smaller images, fewer bits a weight"
                    : "use less memory: a smaller batch, shorter sequences, fewer bits a weight",
-      StrCat("Use less memory: ", ways, "."));
+      "Use less memory: ", ways, ".");
 }
 
 void Adviser::OtherProcesses() {
@@ -271,20 +263,19 @@ void Adviser::OtherProcesses() {
       facts_.gpu.has_value() && IsCuda() ? StrCat(" (GPU ", *facts_.gpu, " is taken)") : "";
   if (pids.empty()) {
     Add("other_process", "find out who holds it, and end that or take another GPU",
-        StrCat("See who holds it: ",
-               facts_[Circumstance::kNpu]   ? "npu-smi info"
-               : facts_[Circumstance::kHip] ? "rocm-smi --showpids"
-                                            : "nvidia-smi",
-               ", on the host if this is a container; end what is not needed, also notebooks and "
-               "killed "
-               "jobs' children."));
+        "See who holds it: ",
+        facts_[Circumstance::kNpu]   ? "npu-smi info"
+        : facts_[Circumstance::kHip] ? "rocm-smi --showpids"
+                                     : "nvidia-smi",
+        ", on the host if this is a container; end what is not needed, also notebooks and "
+        "killed jobs' children.");
   } else {
     Add("other_process", StrCat("end process ", largest, " or take another GPU"),
-        StrCat("See what they are: ps -o pid,user,etime,cmd -p ", pids,
-               " (on the host if this is a container), and end what is not needed."));
+        "See what they are: ps -o pid,user,etime,cmd -p ", pids,
+        " (on the host if this is a container), and end what is not needed.");
   }
   Add("other_process", "take another GPU",
-      StrCat("Or run elsewhere: CUDA_VISIBLE_DEVICES=N with a free GPU", gpu, "."));
+      "Or run elsewhere: CUDA_VISIBLE_DEVICES=N with a free GPU", gpu, ".");
 }
 
 void Adviser::Record() {
@@ -293,22 +284,21 @@ void Adviser::Record() {
   }
   const std::string card = CardFlag(facts_);
   const auto& capacity = facts_[Quantity::kCapacity];
-  Add("record", "try changes without a GPU",
-      StrCat(
-          "Try changes without a GPU: memreplay record --card ", card.empty() ? "NAME" : card,
-          card.empty() && capacity.has_value()
-              ? StrCat(" --capacity ",
-                       absl::StrFormat("%.0fMiB", static_cast<double>(capacity->bytes) / (1 << 20)))
-              : "",
-          " ", Shown(facts_.script), " [arguments] shows the peak and its lines",
-          card.empty() ? " (--card list shows the names)." : "."));
+  Add("record", "try changes without a GPU", "Try changes without a GPU: memreplay record --card ",
+      card.empty() ? "NAME" : card,
+      card.empty() && capacity.has_value()
+          ? StrCat(" --capacity ",
+                   absl::StrFormat("%.0fMiB", static_cast<double>(capacity->bytes) / (1 << 20)))
+          : "",
+      " ", Shown(facts_.script), " [arguments] shows the peak and its lines",
+      card.empty() ? " (--card list shows the names)." : ".");
 }
 
 void Adviser::LeaveRoom(std::string_view whom) {
-  Add("leave_room", StrCat("leave room for ", whom),
-      StrCat("Leave room for ", whom, ": ", IsBatchOne() ? "shorter sequences" : "a smaller batch",
-             ", torch.cuda.empty_cache() just before (it hands PyTorch's cache to others), or "
-             "torch.cuda.set_per_process_memory_fraction(0.9) from the start."));
+  Add("leave_room", StrCat("leave room for ", whom), "Leave room for ", whom, ": ",
+      IsBatchOne() ? "shorter sequences" : "a smaller batch",
+      ", torch.cuda.empty_cache() just before (it hands PyTorch's cache to others), or "
+      "torch.cuda.set_per_process_memory_fraction(0.9) from the start.");
 }
 
 void Adviser::Library() {
@@ -316,8 +306,7 @@ void Adviser::Library() {
   if (name == "vLLM: cumem_allocator") {
     Add("lower_utilization", "lower gpu_memory_utilization",
         "Lower gpu_memory_utilization (0.4 to 0.5 where a trainer shares the GPU): on waking up "
-        "the "
-        "server must find free what it had.");
+        "the server must find free what it had.");
     Add("leave_room", "release the trainer's cache before wake_up()",
         "Before wake_up(), offload the trainer's optimizer and weights and call "
         "torch.cuda.empty_cache(); PyTorch's cache is not free to cumem.");
@@ -326,21 +315,18 @@ void Adviser::Library() {
   if (facts_.form->strength < 4) {
     Add("numbers", "run again with NCCL_DEBUG=WARN",
         "Run again with NCCL_DEBUG=WARN: the line \"NCCL WARN Cuda failure\" names the call; \"out "
-        "of "
-        "memory\" there means that the GPU was full.");
+        "of memory\" there means that the GPU was full.");
   }
   const std::string who = absl::StrContains(ToAbsl(name), "NCCL") ? "NCCL" : std::string(name);
   LeaveRoom(who);
   if (who == "NCCL") {
     Add("reduce", "let NCCL take less",
         "NCCL takes some hundred MiB a communicator: fewer process groups, NCCL_BUFFSIZE=1048576, "
-        "or "
-        "NCCL_NVLS_ENABLE=0.");
+        "or NCCL_NVLS_ENABLE=0.");
   } else if (absl::StrContains(ToAbsl(facts_.form->anchor), "NOT_INITIALIZED")) {
     Add("check", "rule out an index error",
         "If nvidia-smi shows room, an earlier kernel failed: CUDA_LAUNCH_BLOCKING=1 shows which "
-        "(an index "
-        "beyond an embedding or the number of classes is usual).");
+        "(an index beyond an embedding or the number of classes is usual).");
   }
   Add("numbers", "watch nvidia-smi",
       "nvidia-smi while it runs shows whether the GPU is full and for whom; settings of "
@@ -369,48 +355,41 @@ void Adviser::Host() {
   if (absl::StrContains(ToAbsl(name), "Ray")) {
     Add("host", "run fewer tasks at once on the node",
         "Run fewer tasks or actors at once on the node (num_cpus= or memory= for each), or make "
-        "them "
-        "load their data in pieces.");
+        "them load their data in pieces.");
     Add("host", "see who holds the memory",
         "ray logs raylet.out, and the \"Top 10 memory users\" under the error, say which processes "
-        "hold "
-        "it; the object store counts too.");
+        "hold it; the object store counts too.");
   } else if (facts_[FrameHint::kLoading] || facts_[Circumstance::kLoadingWeights]) {
     Add("host", "load the weights with less main memory",
         "Load with less main memory: safetensors, torch.load(..., mmap=True), "
-        "low_cpu_mem_usage=True, and "
-        "not in every rank at once.");
+        "low_cpu_mem_usage=True, and not in every rank at once.");
   } else if (facts_.form->kind == FormKind::kKilled) {
     Add("host", "use less main memory",
-        StrCat("Use less main memory: fewer DataLoader workers, data read in pieces or mapped "
-               "(mmap), no "
-               "offload to the CPU",
-               facts_[Circumstance::kDeepSpeed]
-                   ? " (DeepSpeed's ZeRO-Offload keeps 16 bytes a parameter there)"
-                   : "",
-               "."));
+        "Use less main memory: fewer DataLoader workers, data read in pieces or mapped "
+        "(mmap), no offload to the CPU",
+        facts_[Circumstance::kDeepSpeed]
+            ? " (DeepSpeed's ZeRO-Offload keeps 16 bytes a parameter there)"
+            : "",
+        ".");
   } else if (const auto& tried = facts_[Quantity::kTried];
              tried.has_value() && tried->bytes > (int64_t{32} << 30)) {
-    Add("host", "make that tensor smaller",
-        StrCat("Look at the shapes: one tensor of ", Size(*tried), " on the CPU is rarely meant",
-               facts_.frame.has_value() ? StrCat("; it is made at ", Place(*facts_.frame)) : "",
-               "."));
+    Add("host", "make that tensor smaller", "Look at the shapes: one tensor of ", Size(*tried),
+        " on the CPU is rarely meant",
+        facts_.frame.has_value() ? StrCat("; it is made at ", Place(*facts_.frame)) : "", ".");
   } else {
     Add("host", "use less main memory",
-        StrCat("Use less main memory: smaller batches on the CPU, fewer DataLoader workers, data "
-               "mapped "
-               "(mmap) instead of read",
-               facts_[Circumstance::kWindows] ? "; on Windows also a larger page file" : "", "."));
+        "Use less main memory: smaller batches on the CPU, fewer DataLoader workers, data "
+        "mapped (mmap) instead of read",
+        facts_[Circumstance::kWindows] ? "; on Windows also a larger page file" : "", ".");
   }
   if (facts_.form->kind == FormKind::kKilled) {
     Add("numbers", "make sure with dmesg",
         "Make sure: sudo dmesg -T | grep -i \"killed process\" (in Kubernetes: kubectl describe "
-        "pod, reason "
-        "OOMKilled) names the process and what it had.");
+        "pod, reason OOMKilled) names the process and what it had.");
   }
   Add("host", "give it more",
-      "Give it more: the container's limit (docker run --memory, resources.limits), "
-      "swap, or a machine with more memory.");
+      "Give it more: the container's limit (docker run --memory, resources.limits), swap, or a "
+      "machine with more memory.");
 }
 
 void Adviser::Environment() {
@@ -418,53 +397,45 @@ void Adviser::Environment() {
       (facts_[Circumstance::kXpu] &&
        facts_[Quantity::kTried].value_or(Amount()).bytes >= (int64_t{4} << 30))) {
     Add("smaller_request", "keep each tensor below 4 GiB",
-        StrCat(
-            "Keep each tensor below 4 GiB (a smaller batch, or in chunks)",
-            facts_.frame.has_value() ? StrCat("; this one is made at ", Place(*facts_.frame)) : "",
-            "."));
+        "Keep each tensor below 4 GiB (a smaller batch, or in chunks)",
+        facts_.frame.has_value() ? StrCat("; this one is made at ", Place(*facts_.frame)) : "",
+        ".");
     Add("environment", "allow larger blocks",
         "Newer drivers allow larger blocks: UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 in the "
-        "environment, with "
-        "a current Intel driver.");
+        "environment, with a current Intel driver.");
     return;
   }
   if (facts_[Circumstance::kWsl]) {
     Add("environment", "give WSL more memory",
         "Give WSL more memory: memory= and swap= in %USERPROFILE%\\.wslconfig, then wsl "
-        "--shutdown; each GPU "
-        "allocation is charged there too.");
+        "--shutdown; each GPU allocation is charged there too.");
     Add("pinned", "do without pinned memory",
         "Try pin_memory=False: pinned memory is scarce under WSL.");
   } else if (facts_[Circumstance::kWindows]) {
     Add("environment", "make the page file larger",
         "Make Windows' page file larger (System > Advanced > Virtual memory) and close other "
-        "programs: "
-        "each GPU allocation is charged to it.");
+        "programs: each GPU allocation is charged to it.");
   } else if (IsMaybeWindows()) {
     Add("environment", "make the page file (WSL: memory= in .wslconfig) larger",
         "The message lists no process, as on Windows and WSL, where GPU memory is charged to main "
-        "memory and "
-        "the page file: make the page file larger (WSL: memory= in %USERPROFILE%\\.wslconfig), and "
-        "close "
-        "other programs.");
+        "memory and the page file: make the page file larger (WSL: memory= in "
+        "%USERPROFILE%\\.wslconfig), and close other programs.");
   } else if (facts_[Circumstance::kExpandableIsOn]) {
     Add("environment", "raise vm.max_map_count",
         "Raise the number of mappings: sudo sysctl vm.max_map_count=1048576; or leave "
-        "expandable_segments "
-        "off for a comparison.");
+        "expandable_segments off for a comparison.");
   } else {
     Add("environment", "look for a limit outside the program",
-        StrCat(
-            "Look for a limit outside the program: ",
-            facts_[Circumstance::kHip]
-                ? "rocm-smi --showmeminfo vram, ulimit -v, the container's memory limit"
-                : "ulimit -v, the container's or job's memory limit, a vGPU or MPS limit",
-            "; on Windows and WSL the page file and main memory (GPU memory is charged to them)."));
+        "Look for a limit outside the program: ",
+        facts_[Circumstance::kHip]
+            ? "rocm-smi --showmeminfo vram, ulimit -v, the container's memory limit"
+            : "ulimit -v, the container's or job's memory limit, a vGPU or MPS limit",
+        "; on Windows and WSL the page file and main memory (GPU memory is charged to them).");
   }
   Add("numbers", "check which GPU is meant",
-      StrCat("Check that the GPU is the one you mean: with CUDA_VISIBLE_DEVICES",
-             facts_.gpu.has_value() ? StrCat(" number ", *facts_.gpu) : " the number",
-             " is not nvidia-smi's number (CUDA_DEVICE_ORDER=PCI_BUS_ID makes them agree)."));
+      "Check that the GPU is the one you mean: with CUDA_VISIBLE_DEVICES",
+      facts_.gpu.has_value() ? StrCat(" number ", *facts_.gpu) : " the number",
+      " is not nvidia-smi's number (CUDA_DEVICE_ORDER=PCI_BUS_ID makes them agree).");
 }
 
 void Adviser::Serving() {
@@ -488,23 +459,21 @@ void Adviser::Serving() {
       OtherProcesses();
     } else if (share >= 0.7) {
       Add("lower_utilization", StrCat("start with ", setting, " ", ratio(*judgement_.utilization)),
-          StrCat("Start with ", setting, " ", ratio(*judgement_.utilization), " or less."));
+          "Start with ", setting, " ", ratio(*judgement_.utilization), " or less.");
       OtherProcesses();
     } else {
       OtherProcesses();
       Add("lower_utilization", StrCat("start with ", setting, " ", ratio(*judgement_.utilization)),
-          StrCat("Or start with ", setting, " ", ratio(*judgement_.utilization),
-                 " or less, if the weights fit into that."));
+          "Or start with ", setting, " ", ratio(*judgement_.utilization),
+          " or less, if the weights fit into that.");
     }
     return;
   }
   if (judgement_.length.has_value()) {
     Add("shorter_context", StrCat("start with --max-model-len ", *judgement_.length),
-        StrCat("Start with --max-model-len ", *judgement_.length,
-               " or less, if no request is longer."));
+        "Start with --max-model-len ", *judgement_.length, " or less, if no request is longer.");
     if (may_raise) {
-      Add("raise_utilization", StrCat("raise ", setting),
-          StrCat("Or raise ", setting, " to 0.95."));
+      Add("raise_utilization", StrCat("raise ", setting), "Or raise ", setting, " to 0.95.");
     }
     Add("reduce", "make the cache smaller",
         "Or make the cache smaller: --kv-cache-dtype fp8, or spread the model over more GPUs "
@@ -515,8 +484,8 @@ void Adviser::Serving() {
       facts_.form->name == "SGLang: no memory for the KV cache") {
     if (may_raise) {
       Add("raise_utilization", StrCat("raise ", setting, " to ", is_sglang ? "0.9" : "0.95"),
-          StrCat("Raise ", setting, " to ", is_sglang ? "0.9" : "0.95",
-                 utilization.has_value() ? StrCat(" from ", ratio(*utilization)) : "", "."));
+          "Raise ", setting, " to ", is_sglang ? "0.9" : "0.95",
+          utilization.has_value() ? StrCat(" from ", ratio(*utilization)) : "", ".");
     }
     Add("reduce", "make the weights smaller or take more GPUs",
         "Make the weights smaller or spread them: a quantized model, --tensor-parallel-size 2, "
@@ -542,14 +511,12 @@ void Adviser::Serving() {
   }
   if (judgement_.utilization.has_value()) {
     Add("lower_utilization", StrCat("start with ", setting, " ", ratio(*judgement_.utilization)),
-        StrCat("Start with ", setting, " ", ratio(*judgement_.utilization), " (now ",
-               ratio(*utilization),
-               "): what the server does not set aside is what its work can take."));
+        "Start with ", setting, " ", ratio(*judgement_.utilization), " (now ", ratio(*utilization),
+        "): what the server does not set aside is what its work can take.");
   } else {
-    Add("lower_utilization", StrCat("lower ", setting),
-        StrCat("Lower ", setting, " by 0.05",
-               utilization.has_value() ? StrCat(" from ", ratio(*utilization)) : "",
-               ": what the server does not set aside is what its work can take."));
+    Add("lower_utilization", StrCat("lower ", setting), "Lower ", setting, " by 0.05",
+        utilization.has_value() ? StrCat(" from ", ratio(*utilization)) : "",
+        ": what the server does not set aside is what its work can take.");
   }
   Add("reduce", "let it do less at once",
       is_sglang ? "Let it do less at once: --cuda-graph-max-bs 8, --max-running-requests 16, "
@@ -577,10 +544,9 @@ void Adviser::Numbers() {
     Add("numbers",
         StrCat("get the figures: ", facts_.has_smi ? "" : "nvidia-smi, and ",
                "torch.cuda.memory_summary() where it fails"),
-        StrCat("Get the figures: ", smi,
-               "print(torch.cuda.memory_summary()) in an except around the line",
-               facts_.frame.has_value() ? StrCat(" ", Place(*facts_.frame)) : "",
-               "; then memreplay explain on all of it."));
+        "Get the figures: ", smi, "print(torch.cuda.memory_summary()) in an except around the line",
+        facts_.frame.has_value() ? StrCat(" ", Place(*facts_.frame)) : "",
+        "; then memreplay explain on all of it.");
   }
   if (facts_[Circumstance::kMig] || is_nvml) {
     Add("environment", "check the slice",
@@ -599,11 +565,9 @@ void Adviser::TooLarge() {
     ReduceByFrame();
     advice_.back().kind = "smaller_request";
   }
-  Add("smaller_request", "look at the shapes of that one tensor",
-      StrCat(
-          "Look at the shapes where", at,
-          ": a tensor of this size usually comes of one dimension too many (a broadcast, a missing "
-          "chunk, an image or sequence that was not cut)."));
+  Add("smaller_request", "look at the shapes of that one tensor", "Look at the shapes where", at,
+      ": a tensor of this size usually comes of one dimension too many (a broadcast, a "
+      "missing chunk, an image or sequence that was not cut).");
   Add("reduce", "compute it in pieces",
       "If it is meant, compute it in pieces, or spread it over GPUs.");
   Record();
@@ -614,8 +578,7 @@ void Adviser::Limit() {
     Reduce();
     Add("raise_limit", "raise the watermark",
         "PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 lifts the limit; then macOS swaps, and may end the "
-        "program: "
-        "close others first.");
+        "program: close others first.");
     Add("release_cache", "release the cache",
         "torch.mps.empty_cache() between steps returns what is cached.");
     return;
@@ -630,7 +593,7 @@ void Adviser::Limit() {
 bool Adviser::OtherProgram() {
   for (const auto& row : kPrograms) {
     if (!facts_.form->name.starts_with(row.name)) continue;
-    Add(std::string(row.kind), std::string(row.brief), std::string(row.sentence));
+    Add(row.kind, row.brief, row.sentence);
     Add("numbers", "see with nvidia-smi who holds the GPU",
         "nvidia-smi shows who else holds the GPU while it runs, free -h who holds main memory.");
     return true;
@@ -670,8 +633,7 @@ std::vector<Advice> Adviser::Advise() {
       Add("outside", "load fewer libraries into this process",
           "Find what else takes the GPU in this process: NCCL communicators, a second framework "
           "(TensorFlow, CuPy, ONNX Runtime), cuDNN's and cuBLAS's workspaces; "
-          "CUDA_MODULE_LOADING=LAZY "
-          "loads fewer kernels.");
+          "CUDA_MODULE_LOADING=LAZY loads fewer kernels.");
       Reduce();
       Record();
       break;
@@ -679,12 +641,10 @@ std::vector<Advice> Adviser::Advise() {
     case Explanation::library: Library(); break;
     case Explanation::host: Host(); break;
     case Explanation::pinned:
-      Add("pinned", "do without pinned memory",
-          StrCat("Set pin_memory=False in the DataLoader",
-                 facts_.frame.has_value()
-                     ? StrCat(", or where it is requested: ", Place(*facts_.frame))
-                     : "",
-                 "."));
+      Add("pinned", "do without pinned memory", "Set pin_memory=False in the DataLoader",
+          facts_.frame.has_value() ? StrCat(", or where it is requested: ", Place(*facts_.frame))
+                                   : "",
+          ".");
       Add("pinned", "pin less",
           "Or pin less: fewer workers, a smaller prefetch_factor, less offload to the CPU.");
       if (facts_[Circumstance::kWsl] || facts_[Circumstance::kWindows]) {
@@ -694,15 +654,13 @@ std::vector<Advice> Adviser::Advise() {
       } else {
         Add("environment", "look at the limits",
             "Look at ulimit -l and the container's memory limit; under WSL and Windows only a part "
-            "of main "
-            "memory can be pinned.");
+            "of main memory can be pinned.");
       }
       break;
     case Explanation::shared_memory:
       Add("shm", "give the container more /dev/shm",
           "Give it more: docker run --shm-size=8g (or --ipc=host); in Kubernetes an emptyDir of "
-          "medium Memory "
-          "at /dev/shm. df -h /dev/shm shows what there is.");
+          "medium Memory at /dev/shm. df -h /dev/shm shows what there is.");
       Add("shm", "use less of it",
           "Or use less of it: num_workers=0 or fewer, a smaller prefetch_factor, or "
           "torch.multiprocessing.set_sharing_strategy(\"file_system\").");
@@ -711,37 +669,32 @@ std::vector<Advice> Adviser::Advise() {
       if (facts_[Circumstance::kGb10]) {
         Add("drop_caches", "drop the page cache",
             "Drop the page cache and close other programs: sync; echo 3 | sudo tee "
-            "/proc/sys/vm/drop_caches. "
-            "free -h shows what is left; CUDA counts cached files as used.");
+            "/proc/sys/vm/drop_caches. free -h shows what is left; CUDA counts cached files as "
+            "used.");
         Reduce();
       } else {
         Add("environment", "let the GPU use more of the host's memory",
             "Let the GPU use more: kernel parameters amdgpu.gttsize and ttm.pages_limit, or the "
-            "BIOS's "
-            "share for graphics (UMA frame buffer); close other programs.");
+            "BIOS's share for graphics (UMA frame buffer); close other programs.");
         Reduce();
       }
       break;
     case Explanation::serving: Serving(); break;
     case Explanation::not_memory:
       if (facts_.form->kind == FormKind::kBadSize) {
-        Add("fix_size", "find the wrong size",
-            StrCat("Find the wrong size",
-                   facts_.frame.has_value() ? StrCat(" at ", Place(*facts_.frame)) : "",
-                   ": print the shapes, and look for an earlier error (a timeout of NCCL, a "
-                   "truncated file) "
-                   "above this one."));
+        Add("fix_size", "find the wrong size", "Find the wrong size",
+            facts_.frame.has_value() ? StrCat(" at ", Place(*facts_.frame)) : "",
+            ": print the shapes, and look for an earlier error (a timeout of NCCL, a "
+            "truncated file) above this one.");
         Add("check", "run with CUDA_LAUNCH_BLOCKING=1",
             "CUDA_LAUNCH_BLOCKING=1 shows an earlier kernel's failure where it happens.");
       } else {
         Add("kernel", "make the kernel's blocks smaller",
             "Make the kernel smaller: block sizes, num_stages or num_warps; a batch or a memory "
-            "setting "
-            "changes nothing.");
+            "setting changes nothing.");
         Add("kernel", "update or choose another kernel",
             "If the kernel is a library's, update it or choose another backend (vLLM: "
-            "--attention-backend): "
-            "it was tuned for a GPU with more shared memory.");
+            "--attention-backend): it was tuned for a GPU with more shared memory.");
       }
       break;
     case Explanation::no_numbers: Numbers(); break;
@@ -752,9 +705,8 @@ std::vector<Advice> Adviser::Advise() {
   // Advice that is given twice is listed once.
   std::vector<Advice> advice;
   for (Advice& one : advice_) {
-    const bool is_new = std::none_of(advice.begin(), advice.end(), [&](const Advice& other) {
-      return other.sentence == one.sentence;
-    });
+    const bool is_new = std::ranges::none_of(
+        advice, [&](const Advice& other) { return other.sentence == one.sentence; });
     if (is_new) advice.push_back(std::move(one));
   }
   return advice;
@@ -766,8 +718,7 @@ constexpr struct {
 } kFrameSentences[] = {
     {FrameHint::kOptimizerTemporaries,
      "the optimizer's multi-tensor step (_foreach_, _multi_tensor_) makes temporaries as large as "
-     "the "
-     "parameters"},
+     "the parameters"},
     {FrameHint::kOptimizerState, "the optimizer makes its state in its first step"},
     {FrameHint::kLoss, "the loss works on logits: tokens x vocabulary"},
     {FrameHint::kUpcastLogits, "logits are copied to float32, at twice their size in bfloat16"},

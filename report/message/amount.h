@@ -4,7 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
+
+#include "absl/strings/ascii.h"
+#include "report/words/sizes.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 
@@ -33,5 +38,11 @@ std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit = 0
 std::optional<Amount> ReadAmountBackwards(std::string_view text, size_t* place = nullptr);
 // Returns the number that `text` begins with, "0.9" or "32768"; not negative, below 10^15.
 std::optional<double> ReadNumber(std::string_view text, size_t* length = nullptr);
+
+inline std::string_view Trim(std::string_view text) {
+  return ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
+}
+
+inline std::string Size(const Amount& amount) { return FormatSize(amount.bytes); }
 
 }  // namespace memreplay

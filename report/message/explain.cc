@@ -1,6 +1,8 @@
 #include "report/message/explain.h"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -50,10 +52,10 @@ void Quote(const Facts& facts, const Sums& sums, proto::Explanation* explanation
 void AddNotes(const Facts& facts, const Sums& sums, const Judgement& judgement,
               proto::Explanation* explanation) {
   if (facts.form->kind == FormKind::kAsync) {
-    explanation->add_notes(
-        StrCat("cudaMallocAsync is on", facts[Circumstance::kComfy] ? ", by ComfyUI," : "",
-               " and takes expandable_segments out of force; ComfyUI turns it on by itself, and "
-               "--disable-cuda-malloc off"));
+    explanation->add_notes(StrCat("cudaMallocAsync is on",
+                                  facts[Circumstance::kComfy] ? ", by ComfyUI," : "",
+                                  " and takes expandable_segments out of force; ComfyUI turns it "
+                                  "on by itself, and --disable-cuda-malloc off"));
   }
   if (facts[Circumstance::kExpandableIsOn]) {
     explanation->add_notes("the text sets expandable_segments:True already");
@@ -63,8 +65,7 @@ void AddNotes(const Facts& facts, const Sums& sums, const Judgement& judgement,
       judgement.verdict != proto::Explanation::fragmentation) {
     explanation->add_notes(
         "PyTorch's own hint at the end of its message (try setting ... to avoid fragmentation) is "
-        "printed "
-        "whatever the figures are");
+        "printed whatever the figures are");
   }
   if (facts.failures > 1) {
     explanation->add_notes(
@@ -74,6 +75,40 @@ void AddNotes(const Facts& facts, const Sums& sums, const Judgement& judgement,
                    : "",
                "; earlier ones may have been the cause of later ones"));
   }
+}
+
+constexpr size_t kMaxRefusal = 400;  // bytes
+
+bool IsAboutGpuMemory(FormKind kind) {
+  switch (kind) {
+    case FormKind::kDevice:
+    case FormKind::kAsync:
+    case FormKind::kSilentDevice:
+    case FormKind::kPinned:
+    case FormKind::kServing: return true;
+    default: return false;
+  }
+}
+
+// Returns the line that says why memory was too little; "" if none does.
+std::string RefusalIn(const LogExtract& extract) {
+  if (extract.form == nullptr || !IsAboutGpuMemory(extract.form->kind)) return "";
+  const std::string_view text = extract.window;
+  const size_t begin = text.rfind('\n', extract.anchor) + 1;  // 0 if there is none
+  const size_t end = std::min(text.find('\n', extract.anchor), text.size());
+  return CleanText(text.substr(begin, end - begin), kMaxRefusal);
+}
+
+// Explains the error that ended a process.
+proto::Explanation ExplanationOf(const proto::RecordedProcess& process, const LogExtract& error) {
+  std::vector<SourceFrame> frames;
+  for (const proto::Explanation::Frame& frame : process.error_frames()) {
+    frames.push_back({frame.file(), frame.line(), frame.function(), frame.code()});
+  }
+  Facts facts = ReadFacts(error, frames);
+  facts.knows_outside = process.has_card();
+  facts.is_recorded = true;
+  return ExplainFacts(facts);
 }
 
 }  // namespace
@@ -117,8 +152,7 @@ absl::StatusOr<proto::Report> Explain(LogScan* scan) {
   if (extract.form == nullptr) {
     return absl::InvalidArgumentError(
         "expected an error text or a log that says that memory ran out; found none of the known "
-        "forms "
-        "(docs/oom.md lists them)");
+        "forms (docs/oom.md lists them)");
   }
   proto::Report report = NewReport("explain");
   report.set_format("message");
@@ -130,6 +164,29 @@ absl::StatusOr<proto::Report> ExplainText(std::string_view text) {
   LogScan scan;
   scan.Add(text);
   return Explain(&scan);
+}
+
+void AddRefusals(LogScan* printed, proto::RecordReport* report) {
+  bool failed = report->exit_status() != 0;
+  bool ran_out = false;
+  for (proto::RecordedProcess& process : *report->mutable_processes()) {
+    ran_out = ran_out || process.ooms() > 0;
+    if (process.error().empty()) continue;
+    failed = true;
+    LogScan error;
+    error.Add(StrCat(process.error(), ": ", process.error_text()));
+    const LogExtract extract = error.Finish();
+    process.set_refusal(RefusalIn(extract));
+    if (!process.refusal().empty() && !report->has_explanation()) {
+      *report->mutable_explanation() = ExplanationOf(process, extract);
+    }
+    if (report->refusal().empty()) report->set_refusal(process.refusal());
+  }
+  if (ran_out) {
+    report->clear_refusal();
+  } else if (failed && report->stopped_by().empty() && report->refusal().empty()) {
+    report->set_refusal(RefusalIn(printed->Finish()));
+  }
 }
 
 }  // namespace memreplay

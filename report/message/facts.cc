@@ -1,7 +1,6 @@
 #include "report/message/facts.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "absl/strings/ascii.h"

@@ -39,9 +39,9 @@ struct Form {
   FormKind kind;
   // The strongest of several forms within one failure applies. 0: not a failure.
   int strength;
-  std::string_view name;    // for users
-  std::string_view since;   // the release that introduced it; "" if all have it
-  std::string_view begins;  // its text begins with the last of these before the anchor
+  std::string_view name;         // for users
+  std::string_view since = {};   // the release that introduced it; "" if all have it
+  std::string_view begins = {};  // its text begins with the last of these before the anchor
 };
 
 inline constexpr size_t kShortestAnchor = 9;

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "report/message/pieces.h"
+#include "report/message/amount.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -48,9 +48,11 @@ std::string Within(const Amount& amount) {
   return amount.rounding > 0 ? StrCat(" (to within ", FormatSize(amount.rounding), ")") : "";
 }
 
-void AddEvidence(std::string sentence, const Amount& amount, Judgement* judgement) {
+// The pieces are a sentence without a full stop, here and in Say().
+template <typename... Pieces>
+void AddEvidence(Judgement* judgement, const Amount& amount, const Pieces&... pieces) {
   Explanation::Evidence& evidence = judgement->evidence.emplace_back();
-  evidence.set_sentence(std::move(sentence));
+  evidence.set_sentence(StrCat(pieces...));
   evidence.set_bytes(amount.bytes);
   evidence.set_rounding_bytes(amount.rounding);
 }
@@ -74,60 +76,52 @@ std::optional<Amount> MostConceivable(const Facts& facts, const Sums& sums) {
 void AddSums(const Facts& facts, const Sums& sums, Judgement* judgement) {
   const auto& tried = facts[Quantity::kTried];
   if (sums.obtainable.has_value() && sums.grantable.has_value() && sums.unallocated.has_value()) {
-    AddEvidence(
-        StrCat(Size(*sums.grantable),
-               facts[Quantity::kLimit].has_value() ? " that the limit leaves" : " free on the GPU",
-               " + ", Size(*sums.unallocated),
-               " held by PyTorch in no tensor = ", Size(*sums.obtainable), Within(*sums.obtainable),
-               tried.has_value() ? StrCat(", and ", Size(*tried), " was requested") : ""),
-        *sums.obtainable, judgement);
+    AddEvidence(judgement, *sums.obtainable, Size(*sums.grantable),
+                facts[Quantity::kLimit].has_value() ? " that the limit leaves" : " free on the GPU",
+                " + ", Size(*sums.unallocated),
+                " held by PyTorch in no tensor = ", Size(*sums.obtainable),
+                Within(*sums.obtainable),
+                tried.has_value() ? StrCat(", and ", Size(*tried), " was requested") : "");
   }
   if (sums.unallocated.has_value() && sums.reserved.has_value() && sums.reserved->bytes > 0) {
-    AddEvidence(StrCat(Size(*sums.unallocated), " of the ", Size(*sums.reserved),
-                       " that PyTorch holds is in no tensor: ",
-                       Percent(Share(*sums.unallocated, *sums.reserved))),
-                *sums.unallocated, judgement);
+    AddEvidence(
+        judgement, *sums.unallocated, Size(*sums.unallocated), " of the ", Size(*sums.reserved),
+        " that PyTorch holds is in no tensor: ", Percent(Share(*sums.unallocated, *sums.reserved)));
   }
   if (const auto& pools = facts[Quantity::kPrivatePools]; pools.has_value() && pools->bytes > 0) {
-    AddEvidence(StrCat(Size(*pools),
-                       " of what is allocated lies free in private pools (CUDA graphs), which "
-                       "other requests cannot use; fewer or smaller graphs leave less there"),
-                *pools, judgement);
+    AddEvidence(judgement, *pools, Size(*pools),
+                " of what is allocated lies free in private pools (CUDA graphs), which "
+                "other requests cannot use; fewer or smaller graphs leave less there");
   }
   if (sums.own.has_value() && sums.outside.has_value()) {
-    AddEvidence(StrCat("this process has ", Size(*sums.own), ", PyTorch's allocator ",
-                       Size(*sums.own - *sums.outside), " of it; ", Size(*sums.outside),
-                       Within(*sums.outside), " is the CUDA context and what libraries take"),
-                *sums.outside, judgement);
+    AddEvidence(judgement, *sums.outside, "this process has ", Size(*sums.own),
+                ", PyTorch's allocator ", Size(*sums.own - *sums.outside), " of it; ",
+                Size(*sums.outside), Within(*sums.outside),
+                " is the CUDA context and what libraries take");
   }
   if (sums.elsewhere.has_value() && !facts.knows_outside &&
       facts[Quantity::kCapacity].has_value() &&
       Share(*sums.elsewhere, *facts[Quantity::kCapacity]) > kWorthSaying) {
-    AddEvidence(StrCat(Size(*sums.elsewhere), Within(*sums.elsewhere),
-                       " of the GPU is in no line of "
-                       "the text: ",
-                       sums.own.has_value() ? "processes that cannot be seen from here"
-                                            : "this process's CUDA context, and other processes"),
-                *sums.elsewhere, judgement);
+    AddEvidence(judgement, *sums.elsewhere, Size(*sums.elsewhere), Within(*sums.elsewhere),
+                " of the GPU is in no line of the text: ",
+                sums.own.has_value() ? "processes that cannot be seen from here"
+                                     : "this process's CUDA context, and other processes");
   }
   if (const auto& peak = facts[Quantity::kPeakAllocated]; peak.has_value()) {
-    AddEvidence(StrCat("tensors took ", Size(*peak), " at the peak",
-                       facts[Quantity::kPeakReserved].has_value()
-                           ? StrCat(", of ", Size(*facts[Quantity::kPeakReserved]),
-                                    " that PyTorch then held")
-                           : ""),
-                *peak, judgement);
+    AddEvidence(
+        judgement, *peak, "tensors took ", Size(*peak), " at the peak",
+        facts[Quantity::kPeakReserved].has_value()
+            ? StrCat(", of ", Size(*facts[Quantity::kPeakReserved]), " that PyTorch then held")
+            : "");
   }
   if (const auto& retries = facts[Number::kRetries]; retries.has_value() && *retries > 0) {
-    AddEvidence(StrCat("PyTorch released its cache and tried again ",
-                       static_cast<int64_t>(*retries), *retries == 1 ? " time" : " times"),
-                Amount(), judgement);
+    AddEvidence(judgement, Amount(), "PyTorch released its cache and tried again ",
+                static_cast<int64_t>(*retries), *retries == 1 ? " time" : " times");
   }
   if (const auto& kept = facts[Quantity::kNonReleasable]; kept.has_value()) {
-    AddEvidence(StrCat(Size(*kept),
-                       " of the free memory shares segments with live tensors, so that "
-                       "it cannot be released"),
-                *kept, judgement);
+    AddEvidence(
+        judgement, *kept, Size(*kept),
+        " of the free memory shares segments with live tensors, so that it cannot be released");
   }
 }
 
@@ -136,7 +130,7 @@ std::string ListOthers(const Facts& facts, const Sums& sums) {
   for (const CardProcess& process : facts.processes) {
     if (process.pid != sums.own_pid && process.has_bytes) others.push_back(&process);
   }
-  std::sort(others.begin(), others.end(), [](const CardProcess* a, const CardProcess* b) {
+  std::ranges::sort(others, [](const CardProcess* a, const CardProcess* b) {
     return a->bytes.bytes > b->bytes.bytes;
   });
   std::string list;
@@ -148,9 +142,10 @@ std::string ListOthers(const Facts& facts, const Sums& sums) {
   return list;
 }
 
-void Say(Explanation::Verdict verdict, std::string happened, Judgement* judgement) {
+template <typename... Pieces>
+void Say(Judgement* judgement, Explanation::Verdict verdict, const Pieces&... pieces) {
   judgement->verdict = verdict;
-  judgement->happened = std::move(happened);
+  judgement->happened = StrCat(pieces...);
 }
 
 std::string Asked(const Facts& facts) {
@@ -182,12 +177,11 @@ bool JudgeOthers(const Facts& facts, const Sums& sums, bool is_main, Judgement* 
   std::string list = ListOthers(facts, sums);
   std::string what = list.empty() ? StrCat("about ", FormatSize(hidden), " of ", CardName(facts),
                                            " (", Percent(share),
-                                           ") is held outside this process's "
-                                           "PyTorch, most likely by processes that the text does "
-                                           "not list")
+                                           ") is held outside this process's PyTorch, most likely "
+                                           "by processes that the text does not list")
                                   : StrCat("other processes hold ", FormatSize(others), " of ",
                                            CardName(facts), " (", Percent(share), "): ", list);
-  Say(Explanation::other_process, StrCat(Asked(facts), " was refused while ", what), judgement);
+  Say(judgement, Explanation::other_process, Asked(facts), " was refused while ", what);
   return true;
 }
 
@@ -196,16 +190,13 @@ void JudgeTooLarge(const Facts& facts, Judgement* judgement) {
   const auto& capacity = facts[Quantity::kCapacity];
   if (capacity.has_value()) {
     const Amount over = tried - *capacity;
-    Say(Explanation::too_large,
-        StrCat("one request of ", Size(tried), " is more than ", CardName(facts), " has in all (",
-               Size(*capacity), ")"),
-        judgement);
-    AddEvidence(StrCat(Size(tried), " - ", Size(*capacity), " = ", Size(over), Within(over),
-                       " beyond an empty GPU"),
-                over, judgement);
+    Say(judgement, Explanation::too_large, "one request of ", Size(tried), " is more than ",
+        CardName(facts), " has in all (", Size(*capacity), ")");
+    AddEvidence(judgement, over, Size(tried), " - ", Size(*capacity), " = ", Size(over),
+                Within(over), " beyond an empty GPU");
   } else {
-    Say(Explanation::too_large, StrCat("one request of ", Size(tried), " is more than any GPU has"),
-        judgement);
+    Say(judgement, Explanation::too_large, "one request of ", Size(tried),
+        " is more than any GPU has");
   }
 }
 
@@ -223,11 +214,9 @@ bool JudgeRefused(const Facts& facts, const Sums& sums, int64_t slack, Judgement
   const auto& tried = facts[Quantity::kTried];
   if (!tried.has_value()) return false;
   if (facts.form->kind == FormKind::kBlockLimit) {
-    Say(Explanation::refused_with_free,
-        StrCat("one block of ", Size(*tried),
-               " was requested, and this driver refuses any single "
-               "block above 4 GiB, however much is free"),
-        judgement);
+    Say(judgement, Explanation::refused_with_free, "one block of ", Size(*tried),
+        " was requested, and this driver refuses any single block above 4 GiB, however much "
+        "is free");
     return true;
   }
   if (!sums.grantable.has_value() || facts[Quantity::kLimit].has_value()) return false;
@@ -245,13 +234,10 @@ bool JudgeRefused(const Facts& facts, const Sums& sums, int64_t slack, Judgement
         "with expandable segments each 2 MiB page is a mapping, and a process may have only "
         "vm.max_map_count of them";
   }
-  Say(Explanation::refused_with_free,
-      StrCat("the driver refused ", Asked(facts), " although it counts ", Size(*sums.grantable),
-             " free on ", CardName(facts), "; ", why),
-      judgement);
-  AddEvidence(StrCat(Size(*sums.grantable), " free - ", Size(*tried),
-                     " requested = ", FormatSize(over), " to spare"),
-              *sums.grantable - *tried, judgement);
+  Say(judgement, Explanation::refused_with_free, "the driver refused ", Asked(facts),
+      " although it counts ", Size(*sums.grantable), " free on ", CardName(facts), "; ", why);
+  AddEvidence(judgement, *sums.grantable - *tried, Size(*sums.grantable), " free - ", Size(*tried),
+              " requested = ", FormatSize(over), " to spare");
   return true;
 }
 
@@ -264,21 +250,17 @@ bool JudgeLimit(const Facts& facts, const Sums& sums, Judgement* judgement) {
     const auto& other = facts[Quantity::kOtherAllocations];
     if (allocated.has_value() && tried.has_value()) {
       const Amount held = *allocated + other.value_or(Amount());
-      Say(Explanation::limit,
-          StrCat(Asked(facts), " more would pass the ", Size(*limit),
-                 " that PyTorch lets itself take of this Mac's memory; ", Size(held), " is taken, ",
-                 Size(*allocated), " of it by tensors"),
-          judgement);
-      AddEvidence(StrCat(Size(*allocated), " MPS + ", Size(other.value_or(Amount())), " other + ",
-                         Size(*tried), " requested = ", Size(held + *tried), Within(held + *tried),
-                         " against ", Size(*limit), " allowed"),
-                  held + *tried, judgement);
+      Say(judgement, Explanation::limit, Asked(facts), " more would pass the ", Size(*limit),
+          " that PyTorch lets itself take of this Mac's memory; ", Size(held), " is taken, ",
+          Size(*allocated), " of it by tensors");
+      AddEvidence(judgement, held + *tried, Size(*allocated), " MPS + ",
+                  Size(other.value_or(Amount())), " other + ", Size(*tried),
+                  " requested = ", Size(held + *tried), Within(held + *tried), " against ",
+                  Size(*limit), " allowed");
       return true;
     }
-    Say(Explanation::limit,
-        StrCat("the ", Size(*limit),
-               " that PyTorch lets itself take of this Mac's memory are used up"),
-        judgement);
+    Say(judgement, Explanation::limit, "the ", Size(*limit),
+        " that PyTorch lets itself take of this Mac's memory are used up");
     return true;
   }
   const auto& free = facts[Quantity::kFree];
@@ -289,17 +271,14 @@ bool JudgeLimit(const Facts& facts, const Sums& sums, Judgement* judgement) {
   if (free.has_value() && free->bytes <= left) return false;
   if (tried.has_value() && left >= tried->bytes + limit->rounding) return false;
   const auto& capacity = facts[Quantity::kCapacity];
-  Say(Explanation::limit,
-      StrCat(Asked(facts), " was refused by a limit, not by the GPU: PyTorch may hold ",
-             Size(*limit), capacity.has_value() ? StrCat(" of ", Size(*capacity)) : "",
-             held.has_value() ? StrCat(" and holds ", Size(*held)) : "",
-             free.has_value() ? StrCat("; the GPU has ", Size(*free), " free") : ""),
-      judgement);
-  AddEvidence(
-      StrCat(Size(*limit), " allowed",
-             held.has_value() ? StrCat(" - ", Size(*held), " held = ", FormatSize(left)) : "",
-             tried.has_value() ? StrCat(" left, and ", Size(*tried), " was requested") : ""),
-      Amount{left, limit->rounding}, judgement);
+  Say(judgement, Explanation::limit, Asked(facts),
+      " was refused by a limit, not by the GPU: PyTorch may hold ", Size(*limit),
+      capacity.has_value() ? StrCat(" of ", Size(*capacity)) : "",
+      held.has_value() ? StrCat(" and holds ", Size(*held)) : "",
+      free.has_value() ? StrCat("; the GPU has ", Size(*free), " free") : "");
+  AddEvidence(judgement, Amount{left, limit->rounding}, Size(*limit), " allowed",
+              held.has_value() ? StrCat(" - ", Size(*held), " held = ", FormatSize(left)) : "",
+              tried.has_value() ? StrCat(" left, and ", Size(*tried), " was requested") : "");
   return true;
 }
 
@@ -315,10 +294,9 @@ bool JudgeFragmentation(const Facts& facts, const Sums& sums, Judgement* judgeme
   } else if (share < kFragmentedShare || facts[Number::kOoms].value_or(1) == 0) {
     return false;
   }
-  Say(Explanation::fragmentation,
-      StrCat(Asked(facts), " was refused while ", Size(*sums.unallocated), " (", Percent(share),
-             " of what PyTorch holds) lay in no tensor: there was room, in pieces"),
-      judgement);
+  Say(judgement, Explanation::fragmentation, Asked(facts), " was refused while ",
+      Size(*sums.unallocated), " (", Percent(share),
+      " of what PyTorch holds) lay in no tensor: there was room, in pieces");
   return true;
 }
 
@@ -335,11 +313,9 @@ bool JudgeOutside(const Facts& facts, const Sums& sums, Judgement* judgement) {
       sums.outside->bytes - kUsualContext / 2 + sums.obtainable->bytes < tried->bytes) {
     return false;
   }
-  Say(Explanation::outside,
-      StrCat(Asked(facts), " was refused while this process holds ", Size(*sums.outside), " of ",
-             CardName(facts), " (", Percent(Share(*sums.outside, *capacity)),
-             ") that is not PyTorch's allocator's: CUDA context, NCCL, other libraries"),
-      judgement);
+  Say(judgement, Explanation::outside, Asked(facts), " was refused while this process holds ",
+      Size(*sums.outside), " of ", CardName(facts), " (", Percent(Share(*sums.outside, *capacity)),
+      ") that is not PyTorch's allocator's: CUDA context, NCCL, other libraries");
   return true;
 }
 
@@ -360,11 +336,9 @@ void JudgeFullOrShort(const Facts& facts, const Sums& sums, Judgement* judgement
                        Share(*allocated, *usable) >= kFullOfTensors;
   if (allocated.has_value() && capacity.has_value() && allocated->bytes > capacity->bytes) {
     const Amount over = *allocated - *capacity;
-    AddEvidence(StrCat("tensors take ", Size(over),
-                       " more than the GPU has: that part already lies "
-                       "in system memory (the fallback of NVIDIA's driver for Windows and WSL), "
-                       "which is slow"),
-                over, judgement);
+    AddEvidence(judgement, over, "tensors take ", Size(over),
+                " more than the GPU has: that part already lies in system memory (the "
+                "fallback of NVIDIA's driver for Windows and WSL), which is slow");
   }
   std::string least;
   if (sums.unallocated.has_value() && sums.unallocated->bytes == 0) {
@@ -376,34 +350,29 @@ void JudgeFullOrShort(const Facts& facts, const Sums& sums, Judgement* judgement
                        : "");
   }
   if (tried.has_value() && sums.obtainable.has_value() && !lacks) {
-    AddEvidence(StrCat("a setting might let this one request through, with ",
-                       Size(*sums.obtainable - *tried), " left; the script will request more"),
-                *sums.obtainable - *tried, judgement);
+    AddEvidence(judgement, *sums.obtainable - *tried,
+                "a setting might let this one request through, with ",
+                Size(*sums.obtainable - *tried), " left; the script will request more");
   }
   // A small request on a full card is only the first of many.
   if (is_full && !(lacks && tried->bytes > usable->bytes / 4)) {
-    Say(Explanation::full,
-        StrCat("tensors hold ", Size(*allocated), " of ", CardName(facts), "'s ", Size(*usable),
-               sums.others.bytes > 0 ? " that other processes leave" : "", ", ",
-               tried.has_value() ? StrCat("so that ", Size(*tried), " more did not fit")
-                                 : "nearly all",
-               least),
-        judgement);
+    Say(judgement, Explanation::full, "tensors hold ", Size(*allocated), " of ", CardName(facts),
+        "'s ", Size(*usable), sums.others.bytes > 0 ? " that other processes leave" : "", ", ",
+        tried.has_value() ? StrCat("so that ", Size(*tried), " more did not fit") : "nearly all",
+        least);
     return;
   }
   if (lacks) {
     const Amount missing = *tried - *obtainable;
-    Say(Explanation::shortage,
-        StrCat(Size(*tried), " was requested, and even in one piece there was only ",
-               sums.obtainable.has_value() ? "" : "at most ", Size(*obtainable), " on ",
-               CardName(facts), ": ", FormatSize(missing.bytes), " too little",
-               usable.has_value() && Share(*tried, *usable) < kSmallRequest
-                   ? ", and the program would have requested more"
-                   : ""),
-        judgement);
-    AddEvidence(StrCat(Size(*tried), " - ", Size(*obtainable), " = ", FormatSize(missing.bytes),
-                       Within(missing), " too little"),
-                missing, judgement);
+    Say(judgement, Explanation::shortage, Size(*tried),
+        " was requested, and even in one piece there was only ",
+        sums.obtainable.has_value() ? "" : "at most ", Size(*obtainable), " on ", CardName(facts),
+        ": ", FormatSize(missing.bytes), " too little",
+        usable.has_value() && Share(*tried, *usable) < kSmallRequest
+            ? ", and the program would have requested more"
+            : "");
+    AddEvidence(judgement, missing, Size(*tried), " - ", Size(*obtainable), " = ",
+                FormatSize(missing.bytes), Within(missing), " too little");
     return;
   }
   // Where nothing else is to blame, any room is too much.
@@ -412,22 +381,18 @@ void JudgeFullOrShort(const Facts& facts, const Sums& sums, Judgement* judgement
     return;
   }
   if (sums.obtainable.has_value() && allocated.has_value()) {
-    Say(Explanation::full,
-        StrCat(CardName(facts), " is in use but for ", Size(*sums.grantable), ": ",
-               Size(*allocated), " in tensors",
-               sums.elsewhere.has_value() && usable.has_value() &&
-                       Share(*sums.elsewhere, *usable) > kHiddenShare
-                   ? StrCat(" and ", Size(*sums.elsewhere), " outside PyTorch")
-                   : std::string(),
-               usable.has_value() ? StrCat(", of ", Size(*usable)) : std::string(), least),
-        judgement);
+    Say(judgement, Explanation::full, CardName(facts), " is in use but for ", Size(*sums.grantable),
+        ": ", Size(*allocated), " in tensors",
+        sums.elsewhere.has_value() && usable.has_value() &&
+                Share(*sums.elsewhere, *usable) > kHiddenShare
+            ? StrCat(" and ", Size(*sums.elsewhere), " outside PyTorch")
+            : std::string(),
+        usable.has_value() ? StrCat(", of ", Size(*usable)) : std::string(), least);
     return;
   }
-  Say(Explanation::no_numbers,
-      StrCat(Asked(facts), " was refused",
-             capacity.has_value() ? StrCat(" on a GPU of ", Size(*capacity)) : "",
-             ", and the text ends before it says what held the rest"),
-      judgement);
+  Say(judgement, Explanation::no_numbers, Asked(facts), " was refused",
+      capacity.has_value() ? StrCat(" on a GPU of ", Size(*capacity)) : "",
+      ", and the text ends before it says what held the rest");
 }
 
 // Judges boards on which the GPU shares the host's memory.
@@ -435,12 +400,11 @@ bool JudgeUnified(const Facts& facts, Judgement* judgement) {
   const bool is_nvidia = facts[Circumstance::kGb10];
   if (!is_nvidia && !facts[Circumstance::kStrixHalo]) return false;
   const auto& free = facts[Quantity::kFree];
-  Say(Explanation::unified,
-      StrCat(Asked(facts), " was refused on a GPU that shares the host's memory",
-             free.has_value() ? StrCat(", with ", Size(*free), " free") : "", ": ",
-             is_nvidia ? "files in the page cache and other programs count against it"
-                       : "only a part of the host's memory is set aside for the GPU"),
-      judgement);
+  Say(judgement, Explanation::unified, Asked(facts),
+      " was refused on a GPU that shares the host's memory",
+      free.has_value() ? StrCat(", with ", Size(*free), " free") : "", ": ",
+      is_nvidia ? "files in the page cache and other programs count against it"
+                : "only a part of the host's memory is set aside for the GPU");
   return true;
 }
 
@@ -454,8 +418,7 @@ void AddServerParts(const Facts& facts, Judgement* judgement) {
   for (const Quantity part : {Quantity::kWeights, Quantity::kActivations, Quantity::kNonTorch,
                               Quantity::kCache, Quantity::kGraphs}) {
     if (const auto& amount = facts[part]; amount.has_value()) {
-      AddEvidence(StrCat(QuantityWords(part), ": ", Size(*amount), Within(*amount)), *amount,
-                  judgement);
+      AddEvidence(judgement, *amount, QuantityWords(part), ": ", Size(*amount), Within(*amount));
     }
   }
 }
@@ -491,10 +454,8 @@ void JudgeServerWork(const Facts& facts, const Sums& sums, Judgement* judgement)
       }
     }
   }
-  Say(Explanation::serving,
-      StrCat("the server's own share of ", CardName(facts), " left too little for its work", when,
-             short_by),
-      judgement);
+  Say(judgement, Explanation::serving, "the server's own share of ", CardName(facts),
+      " left too little for its work", when, short_by);
   AddSums(facts, sums, judgement);
 }
 
@@ -513,27 +474,23 @@ void JudgeServing(const Facts& facts, const Sums& sums, Judgement* judgement) {
   if (desired.has_value() && free.has_value() && capacity.has_value()) {
     const Amount taken = Positive(*capacity - *free);
     judgement->utilization = static_cast<double>(FloorToHundredth(Share(*free, *capacity))) / 100;
-    Say(Explanation::serving,
-        StrCat("the server needs ", Size(*desired),
-               utilization.has_value() ? StrCat(" (", Ratio(*utilization), " of the GPU)") : "",
-               " and only ", Size(*free), " of ", Size(*capacity),
-               " is free at its start: ", Size(taken), " is in use by other processes",
-               facts[Circumstance::kGb10] ? " and, on this board, by the page cache" : ""),
-        judgement);
+    Say(judgement, Explanation::serving, "the server needs ", Size(*desired),
+        utilization.has_value() ? StrCat(" (", Ratio(*utilization), " of the GPU)") : "",
+        " and only ", Size(*free), " of ", Size(*capacity), " is free at its start: ", Size(taken),
+        " is in use by other processes",
+        facts[Circumstance::kGb10] ? " and, on this board, by the page cache" : "");
     const Amount missing = *desired - *free;
-    AddEvidence(StrCat(Size(*desired), " - ", Size(*free), " = ", FormatSize(missing.bytes),
-                       Within(missing), " too little"),
-                missing, judgement);
-    AddEvidence(StrCat(Size(*free), " / ", Size(*capacity), " = ", Percent(Share(*free, *capacity)),
-                       ": ", setting, " ", Ratio(*judgement->utilization), " would start"),
-                *free, judgement);
+    AddEvidence(judgement, missing, Size(*desired), " - ", Size(*free), " = ",
+                FormatSize(missing.bytes), Within(missing), " too little");
+    AddEvidence(judgement, *free, Size(*free), " / ", Size(*capacity), " = ",
+                Percent(Share(*free, *capacity)), ": ", setting, " ",
+                Ratio(*judgement->utilization), " would start");
   } else if (tokens.has_value() && length.has_value()) {
     judgement->length = static_cast<int64_t>(*tokens);
-    Say(Explanation::serving,
-        StrCat("one request of ", FormatCount(static_cast<int64_t>(*length)),
-               " tokens does not fit into the KV cache: it has room for ",
-               FormatCount(static_cast<int64_t>(*tokens))),
-        judgement);
+    Say(judgement, Explanation::serving, "one request of ",
+        FormatCount(static_cast<int64_t>(*length)),
+        " tokens does not fit into the KV cache: it has room for ",
+        FormatCount(static_cast<int64_t>(*tokens)));
   } else if (const auto& needed = facts[Quantity::kCacheNeeded];
              needed.has_value() && facts[Quantity::kCache].has_value()) {
     const Amount cache = *facts[Quantity::kCache];
@@ -544,29 +501,22 @@ void JudgeServing(const Facts& facts, const Sums& sums, Judgement* judgement) {
           static_cast<int64_t>(*length * Share(cache, *needed)) / kContextTokens * kContextTokens;
     }
     const Amount missing = Positive(*needed - cache);
-    Say(Explanation::serving,
-        StrCat("one request",
-               length.has_value()
-                   ? StrCat(" of ", FormatCount(static_cast<int64_t>(*length)), " tokens")
-                   : std::string(),
-               " needs ", Size(*needed), " of KV cache, and ", Size(cache), " is left for it"),
-        judgement);
-    AddEvidence(StrCat(Size(*needed), " - ", Size(cache), " = ", FormatSize(missing.bytes),
-                       Within(missing), " too little"),
-                missing, judgement);
+    Say(judgement, Explanation::serving, "one request",
+        length.has_value() ? StrCat(" of ", FormatCount(static_cast<int64_t>(*length)), " tokens")
+                           : std::string(),
+        " needs ", Size(*needed), " of KV cache, and ", Size(cache), " is left for it");
+    AddEvidence(judgement, missing, Size(*needed), " - ", Size(cache), " = ",
+                FormatSize(missing.bytes), Within(missing), " too little");
   } else if (facts.form->anchor == "No available memory for the cache blocks") {
-    Say(Explanation::serving,
-        StrCat("weights and activations take all that the server may use",
-               utilization.has_value() ? StrCat(" (", setting, " ", Ratio(*utilization), ")") : "",
-               ": nothing is left for the KV cache"),
-        judgement);
+    Say(judgement, Explanation::serving, "weights and activations take all that the server may use",
+        utilization.has_value() ? StrCat(" (", setting, " ", Ratio(*utilization), ")") : "",
+        ": nothing is left for the KV cache");
   } else if (name.starts_with("vLLM: memory changed")) {
-    Say(Explanation::serving,
-        "another process took or released memory of the GPU while the server measured it",
-        judgement);
+    Say(judgement, Explanation::serving,
+        "another process took or released memory of the GPU while the server measured it");
   } else if (name.starts_with("SGLang: no memory")) {
-    Say(Explanation::serving, "the weights leave nothing of mem-fraction-static for the KV cache",
-        judgement);
+    Say(judgement, Explanation::serving,
+        "the weights leave nothing of mem-fraction-static for the KV cache");
   } else {
     JudgeServerWork(facts, sums, judgement);
   }
@@ -621,18 +571,15 @@ void JudgeTable(const Facts& facts, const Sums& sums, Judgement* judgement) {
       judgement->settings_give = at_peak.unallocated;
     } else if (facts[Number::kOoms].value_or(0) > 0 && sums.reserved.has_value() &&
                facts[Quantity::kPeakAllocated].has_value()) {
-      Say(Explanation::full,
-          StrCat("tensors took ", Size(*facts[Quantity::kPeakAllocated]), " of the ",
-                 Size(*sums.reserved), " that PyTorch holds: no setting gives more than the rest, ",
-                 Size(*at_peak.unallocated)),
-          judgement);
+      Say(judgement, Explanation::full, "tensors took ", Size(*facts[Quantity::kPeakAllocated]),
+          " of the ", Size(*sums.reserved),
+          " that PyTorch holds: no setting gives more than the rest, ", Size(*at_peak.unallocated));
       judgement->settings_give = at_peak.unallocated;
     } else {
-      Say(Explanation::no_numbers,
+      Say(judgement, Explanation::no_numbers,
           facts[Number::kOoms].value_or(1) == 0
               ? "in this table memory has not run out yet (CUDA OOMs: 0)"
-              : "the table does not say what was requested in vain",
-          judgement);
+              : "the table does not say what was requested in vain");
     }
     AddSums(facts, sums, judgement);
     return;
@@ -641,21 +588,18 @@ void JudgeTable(const Facts& facts, const Sums& sums, Judgement* judgement) {
   const auto& capacity = facts[Quantity::kCapacity];
   if (used.has_value() && capacity.has_value() && Share(*used, *capacity) >= kFullOfTensors) {
     const std::string list = ListOthers(facts, sums);
-    Say(Explanation::other_process,
-        StrCat(Size(*used), " of ", CardName(facts), "'s ", Size(*capacity), " is in use",
-               list.empty() ? ", and the table does not say by whom" : StrCat(": ", list)),
-        judgement);
-    AddEvidence(
-        StrCat(Size(*capacity), " - ", Size(*used), " = ", Size(*capacity - *used), " free"),
-        *capacity - *used, judgement);
+    Say(judgement, Explanation::other_process, Size(*used), " of ", CardName(facts), "'s ",
+        Size(*capacity), " is in use",
+        list.empty() ? ", and the table does not say by whom" : StrCat(": ", list));
+    AddEvidence(judgement, *capacity - *used, Size(*capacity), " - ", Size(*used), " = ",
+                Size(*capacity - *used), " free");
     return;
   }
-  Say(Explanation::no_numbers,
+  Say(judgement, Explanation::no_numbers,
       used.has_value() && capacity.has_value()
           ? StrCat("the table shows ", Size(*used), " of ", Size(*capacity),
                    " in use, which is no failure; the error's own text is missing")
-          : std::string("the table has no memory figures that can be read"),
-      judgement);
+          : std::string("the table has no memory figures that can be read"));
 }
 
 void JudgeLibrary(const Facts& facts, Judgement* judgement) {
@@ -663,24 +607,17 @@ void JudgeLibrary(const Facts& facts, Judgement* judgement) {
   who = who.substr(0, who.find(": unhandled"));
   const auto& tried = facts[Quantity::kTried];
   if (who == "vLLM: cumem_allocator") {
-    Say(Explanation::library,
+    Say(judgement, Explanation::library,
         "vLLM's own allocator (cumem) found too little free to map its memory again: what else "
-        "runs "
-        "on the GPU holds it, PyTorch's cache included",
-        judgement);
+        "runs on the GPU holds it, PyTorch's cache included");
   } else if (facts.form->strength < 4) {
-    Say(Explanation::library,
-        StrCat(
-            who,
-            " failed in a call of CUDA, often because memory ran out; its own line, \"NCCL WARN\", "
-            "says which"),
-        judgement);
+    Say(judgement, Explanation::library, who,
+        " failed in a call of CUDA, often because memory ran out; its own line, \"NCCL "
+        "WARN\", says which");
   } else {
-    Say(Explanation::library,
-        StrCat(who, " got no memory",
-               tried.has_value() ? StrCat(" (", FormatSize(tried->bytes), ")") : "",
-               ": the GPU is full, and PyTorch's cache counts as full to other libraries"),
-        judgement);
+    Say(judgement, Explanation::library, who, " got no memory",
+        tried.has_value() ? StrCat(" (", FormatSize(tried->bytes), ")") : "",
+        ": the GPU is full, and PyTorch's cache counts as full to other libraries");
   }
 }
 
@@ -690,7 +627,7 @@ void JudgeHost(const Facts& facts, Judgement* judgement) {
   const auto& used = facts[Quantity::kHostUsed];
   const auto& total = facts[Quantity::kHostTotal];
   if (facts.form->kind == FormKind::kKilled) {
-    Say(Explanation::host,
+    Say(judgement, Explanation::host,
         resident.has_value()
             ? StrCat("the kernel ended the process when the host's memory ran out; it had ",
                      Size(*resident))
@@ -701,21 +638,16 @@ void JudgeHost(const Facts& facts, Judgement* judgement) {
                      "), which is nearly always the host's memory running out",
                      facts[FrameHint::kLoading] || facts[Circumstance::kLoadingWeights]
                          ? ", here while weights were loaded"
-                         : ""),
-        judgement);
+                         : ""));
     return;
   }
   if (used.has_value() && total.has_value()) {
-    Say(Explanation::host,
-        StrCat(Size(*used), " of the node's ", Size(*total),
-               " of main memory was in use, so that Ray ended a worker"),
-        judgement);
+    Say(judgement, Explanation::host, Size(*used), " of the node's ", Size(*total),
+        " of main memory was in use, so that Ray ended a worker");
     return;
   }
-  Say(Explanation::host,
-      StrCat("the host's memory, not the GPU's, ran out",
-             tried.has_value() ? StrCat(": one request of ", Size(*tried)) : ""),
-      judgement);
+  Say(judgement, Explanation::host, "the host's memory, not the GPU's, ran out",
+      tried.has_value() ? StrCat(": one request of ", Size(*tried)) : "");
 }
 
 std::optional<Amount> OptionalSum(const std::optional<Amount>& a, const std::optional<Amount>& b) {
@@ -790,69 +722,56 @@ Judgement Judge(const Facts& facts, const Sums& sums) {
     case FormKind::kKilled: JudgeHost(facts, &judgement); break;
     case FormKind::kTable: JudgeTable(facts, sums, &judgement); break;
     case FormKind::kPinned:
-      Say(Explanation::pinned,
-          "page-locked (pinned) memory of the host ran out; CUDA reports that as out of memory",
-          &judgement);
+      Say(&judgement, Explanation::pinned,
+          "page-locked (pinned) memory of the host ran out; CUDA reports that as out of memory");
       break;
     case FormKind::kSharedMemory:
-      Say(Explanation::shared_memory,
+      Say(&judgement, Explanation::shared_memory,
           "/dev/shm, through which worker processes hand over data, is full; a container gets 64 "
-          "MiB "
-          "of it unless told otherwise",
-          &judgement);
+          "MiB of it unless told otherwise");
       break;
     case FormKind::kKernel: {
       const auto& required = facts[Quantity::kRequired];
       const auto& allowed = facts[Quantity::kAllowed];
-      Say(Explanation::not_memory,
-          StrCat(
-              "this is no lack of GPU memory: a kernel ",
-              facts.form->anchor == "invalid configuration argument"
-                  ? "was started with a grid or block that the GPU does not allow"
-                  : "requests more on-chip shared memory in a block of threads than this GPU has",
-              required.has_value() && allowed.has_value()
-                  ? StrCat(" (", FormatCount(required->bytes), " bytes of ",
-                           FormatCount(allowed->bytes), ")")
-                  : ""),
-          &judgement);
+      Say(&judgement, Explanation::not_memory, "this is no lack of GPU memory: a kernel ",
+          facts.form->anchor == "invalid configuration argument"
+              ? "was started with a grid or block that the GPU does not allow"
+              : "requests more on-chip shared memory in a block of threads than this GPU has",
+          required.has_value() && allowed.has_value()
+              ? StrCat(" (", FormatCount(required->bytes), " bytes of ",
+                       FormatCount(allowed->bytes), ")")
+              : "");
       break;
     }
     case FormKind::kBadSize:
-      Say(Explanation::not_memory,
+      Say(&judgement, Explanation::not_memory,
           "a size of more than 2^60 bytes was requested, which no program means: the size itself "
-          "is "
-          "wrong, corrupted by an earlier failure or computed from a negative number",
-          &judgement);
+          "is wrong, corrupted by an earlier failure or computed from a negative number");
       break;
     case FormKind::kSilentDevice:
       if (facts[FrameHint::kPinning]) {
-        Say(Explanation::pinned,
-            "page-locked (pinned) memory of the host ran out; CUDA reports that as out of memory",
-            &judgement);
+        Say(&judgement, Explanation::pinned,
+            "page-locked (pinned) memory of the host ran out; CUDA reports that as out of memory");
       } else if (!JudgeUnified(facts, &judgement)) {
-        Say(Explanation::no_numbers,
+        Say(&judgement, Explanation::no_numbers,
             facts.form->name.find("NVML") != std::string_view::npos
                 ? "memory ran out, and PyTorch failed once more while it wrote the error: NVML "
-                  "answers "
-                  "no questions on a MIG slice, a Jetson, or in such a container"
+                  "answers no questions on a MIG slice, a Jetson, or in such a container"
                 : StrCat("the GPU's memory ran out, and this text (", facts.form->name,
-                         ") has no figures"),
-            &judgement);
+                         ") has no figures"));
       }
       break;
     case FormKind::kOther: {
       const auto& tried = facts[Quantity::kTried];
-      Say(Explanation::no_numbers,
-          StrCat(facts.form->name, " ran out of the GPU's memory",
-                 tried.has_value() ? StrCat(" (", Size(*tried), " was requested)") : "",
-                 "; its allocator is not PyTorch's, and the text does not say what held the rest"),
-          &judgement);
+      Say(&judgement, Explanation::no_numbers, facts.form->name, " ran out of the GPU's memory",
+          tried.has_value() ? StrCat(" (", Size(*tried), " was requested)") : "",
+          "; its allocator is not PyTorch's, and the text does not say what held the rest");
       break;
     }
     case FormKind::kNone:  // LogScan finds none of these
     case FormKind::kMention:
-      Say(Explanation::no_numbers,
-          "the text speaks of memory running out, in no form that is known", &judgement);
+      Say(&judgement, Explanation::no_numbers,
+          "the text speaks of memory running out, in no form that is known");
       break;
   }
   return judgement;

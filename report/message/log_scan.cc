@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <utility>
 
 #include "report/message/passage.h"
@@ -33,7 +34,7 @@ std::vector<std::string_view> Words() {
   std::vector<std::string_view> words;
   for (const Form& form : Forms()) {
     if (form.anchor.size() >= kShortestAnchor &&
-        std::find(words.begin(), words.end(), form.anchor) == words.end()) {
+        std::ranges::find(words, form.anchor) == words.end()) {
       words.push_back(form.anchor);
     }
   }
@@ -56,7 +57,7 @@ bool IsHypothetical(std::string_view text, size_t at, const Passage& near) {
       text.substr(at - std::min(at, kContextBefore), std::min(at, kContextBefore));
   const std::string_view line = before.substr(before.rfind('\n') + 1);
   return near.text.find("notafailure") != std::string::npos ||
-         std::any_of(std::begin(kIfs), std::end(kIfs), [&](std::string_view word) {
+         std::ranges::any_of(kIfs, [&](std::string_view word) {
            return line.find(word) != std::string_view::npos;
          });
 }
@@ -69,9 +70,9 @@ const Form* FormAt(std::string_view text, size_t at, std::string_view word) {
   for (const Form& form : Forms()) {
     if (form.anchor == word) {
       if (near.text.find(WithoutBlanks(form.near)) == std::string::npos) continue;
-      const bool failed = std::any_of(
-          std::begin(kFailed), std::end(kFailed),
-          [&](std::string_view failure) { return near.text.find(failure) != std::string::npos; });
+      const bool failed = std::ranges::any_of(kFailed, [&](std::string_view failure) {
+        return near.text.find(failure) != std::string::npos;
+      });
       if (form.kind == FormKind::kNone || (form.kind == FormKind::kMention && !failed))
         return nullptr;
       return &form;
@@ -242,6 +243,43 @@ LogExtract LogScan::Finish() {
     if (!line.empty()) StrAppend(&extract.context, "\n", line);
   }
   return extract;
+}
+
+WordSearch::WordSearch(const std::vector<std::string_view>& words)
+    : words_(words), shifts_(size_t{1} << 16), first_(size_t{1} << 16) {
+  shortest_ = std::numeric_limits<uint8_t>::max();
+  for (const std::string_view word : words_) shortest_ = std::min(shortest_, word.size());
+  std::fill(shifts_.begin(), shifts_.end(), static_cast<uint8_t>(shortest_ - 1));
+  for (size_t index = 0; index < words_.size(); ++index) {
+    const char* word = words_[index].data();
+    for (size_t at = 0; at + 2 <= shortest_; ++at) {
+      uint8_t& shift = shifts_[Key(word + at)];
+      shift = std::min(shift, static_cast<uint8_t>(shortest_ - 2 - at));
+    }
+    uint16_t& first = first_[Key(word + shortest_ - 2)];
+    if (first == 0) {
+      candidates_.emplace_back();
+      first = static_cast<uint16_t>(candidates_.size());
+    }
+    candidates_[first - 1].push_back(index);
+  }
+}
+
+void WordSearch::Find(std::string_view text,
+                      absl::FunctionRef<void(size_t at, size_t word)> found) const {
+  for (size_t end = shortest_; end <= text.size();) {
+    const size_t key = Key(text.data() + end - 2);
+    const size_t shift = shifts_[key];
+    if (shift > 0) {
+      end += shift;
+      continue;
+    }
+    const size_t at = end - shortest_;
+    for (const size_t index : candidates_[first_[key] - 1]) {
+      if (text.substr(at, words_[index].size()) == words_[index]) found(at, index);
+    }
+    ++end;
+  }
 }
 
 }  // namespace memreplay

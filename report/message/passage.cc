@@ -175,9 +175,7 @@ class Squeezer {
   bool has_break_ = false;
 };
 
-bool IsEmptyLine(std::string_view line) {
-  return std::all_of(line.begin(), line.end(), IsBlankByte);
-}
+bool IsEmptyLine(std::string_view line) { return std::ranges::all_of(line, IsBlankByte); }
 
 size_t LineEnd(std::string_view text, size_t at) {
   return std::min({text.find_first_of("\r\n", at), text.size(), at + kMaxLine});
@@ -268,8 +266,7 @@ std::string FromUtf16(std::string_view text, bool is_little) {
 
 std::string WithoutBlanks(std::string_view words) {
   std::string kept;
-  std::copy_if(words.begin(), words.end(), std::back_inserter(kept),
-               [](char c) { return !IsBlankByte(c); });
+  std::ranges::copy_if(words, std::back_inserter(kept), [](char c) { return !IsBlankByte(c); });
   return kept;
 }
 

@@ -6,11 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "report/message/amount.h"
 #include "report/message/facts.h"
-#include "report/message/pieces.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "report/message/amount.h"
 #include "report/message/facts.h"
-#include "report/message/pieces.h"
 #include "trace/value/strings.h"
 #include "trace/value/utf8.h"
 
@@ -32,13 +32,11 @@ bool Has(std::string_view text, std::string_view words) {
 }
 
 bool HasAny(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(),
-                     [&](std::string_view word) { return Has(text, word); });
+  return std::ranges::any_of(words, [&](std::string_view word) { return Has(text, word); });
 }
 
 bool IsInstalled(std::string_view file) {
-  return std::any_of(std::begin(kInstalled), std::end(kInstalled),
-                     [&](std::string_view part) { return Has(file, part); });
+  return std::ranges::any_of(kInstalled, [&](std::string_view part) { return Has(file, part); });
 }
 
 // Returns whether a line computes nothing before it calls backward(), where it may have failed too.

@@ -1,4 +1,4 @@
-// Reads columns of numbers as report/run/columns.h packs them.
+// Reads columns of numbers as report/run/run_data.h packs them.
 
 /** @typedef {{name: string, count: number, unit: number, width: number, delta: boolean, bytes: number}} ColumnHead */
 

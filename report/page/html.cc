@@ -58,7 +58,7 @@ std::string CellElement(const TableColumn& column, const Cell& cell, const std::
 }
 
 bool IsEmpty(const Table& table, size_t column) {
-  return std::all_of(table.rows.begin(), table.rows.end(), [&](const Table::Row& row) {
+  return std::ranges::all_of(table.rows, [&](const Table::Row& row) {
     if (column >= row.cells.size()) return true;
     const Cell& cell = row.cells[column];
     return !cell.number && cell.words.empty() && cell.html.empty();
@@ -71,8 +71,7 @@ std::vector<size_t> PageOrder(const Table& table) {
   for (size_t i = 0; i < table.columns.size(); ++i) {
     if (table.columns[i].is_on_page && !IsEmpty(table, i)) order.push_back(i);
   }
-  std::stable_partition(order.begin(), order.end(),
-                        [&](size_t i) { return table.columns[i].leads; });
+  std::ranges::stable_partition(order, [&](size_t i) { return table.columns[i].leads; });
   return order;
 }
 

@@ -14,7 +14,6 @@
 #include "report/words/lines.h"
 #include "report/words/memory_use.h"
 #include "report/words/sizes.h"
-#include "report/words/verdict.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -51,10 +50,10 @@ Cell StatisticCell(const proto::DeviceReport& device, const std::string& name) {
 // that are, fold once more.
 std::string FrameItems(const proto::Page& page, const proto::Page::Stack& stack) {
   const auto is_own = [&](int32_t frame) {
-    return std::binary_search(page.own_frames().begin(), page.own_frames().end(), frame);
+    return std::ranges::binary_search(page.own_frames(), frame);
   };
   const auto& frames = stack.frames();
-  const bool has_own = std::any_of(frames.begin(), frames.end(), is_own);
+  const bool has_own = std::ranges::any_of(frames, is_own);
   std::string html;
   for (auto frame = frames.begin(); frame != frames.end();) {
     const auto end = std::find_if(frame, frames.end(), is_own);
@@ -144,8 +143,8 @@ std::string FragmentationTables(const proto::DeviceReport& device) {
 }
 
 std::string Streams(const proto::Inventory& inventory) {
-  const auto used = std::count_if(inventory.streams().begin(), inventory.streams().end(),
-                                  [](const auto& stream) { return stream.allocs() > 0; });
+  const auto used = std::ranges::count_if(inventory.streams(),
+                                          [](const auto& stream) { return stream.allocs() > 0; });
   return used < 2 ? "" : Section(StreamTable(inventory));
 }
 
@@ -220,8 +219,8 @@ bool RunsOut(const proto::OutOfMemory& oom) { return oom.verdict() != proto::Ver
 // Returns the table with what helps first.
 std::string Help(const proto::OutOfMemory& oom) {
   Table table = HelpTable(oom);
-  std::stable_partition(table.rows.begin(), table.rows.end(),
-                        [](const Table::Row& row) { return row.tone != Tone::kBad; });
+  std::ranges::stable_partition(table.rows,
+                                [](const Table::Row& row) { return row.tone != Tone::kBad; });
   return HtmlTable(table);
 }
 

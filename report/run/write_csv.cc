@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -17,8 +16,8 @@ namespace {
 // Returns whether spreadsheets read a text as a formula, by its first character.
 bool IsFormula(std::string_view text) {
   constexpr std::string_view kFirst[] = {"=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠"};
-  return std::any_of(std::begin(kFirst), std::end(kFirst),
-                     [&](std::string_view first) { return text.starts_with(first); });
+  return std::ranges::any_of(kFirst,
+                             [&](std::string_view first) { return text.starts_with(first); });
 }
 
 // Returns a cell of text.

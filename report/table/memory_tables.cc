@@ -3,6 +3,7 @@
 #include "absl/strings/str_format.h"
 #include "report/table/tables.h"
 #include "report/words/category_names.h"
+#include "report/words/memory_use.h"
 #include "report/words/sizes.h"
 #include "trace/value/bounded.h"
 #include "trace/value/strings.h"
@@ -23,7 +24,7 @@ std::string PhaseText(const proto::Categories& categories, const proto::Categori
 }
 
 size_t DepthOf(const proto::Categories::Module& module) {
-  return static_cast<size_t>(std::count(module.path().begin(), module.path().end(), '.'));
+  return static_cast<size_t>(std::ranges::count(module.path(), '.'));
 }
 
 }  // namespace
@@ -77,7 +78,7 @@ Table ModuleTable(const proto::Categories& categories, size_t most) {
   }
   const size_t all = shown.size();
   if (all > most) {
-    std::sort(sizes.begin(), sizes.end(), std::greater<>());
+    std::ranges::sort(sizes, std::greater<>());
     std::erase_if(shown,
                   [&](const auto* module) { return module->live_bytes() < sizes[most - 1]; });
     if (shown.size() > 2 * most) shown.resize(2 * most);
@@ -159,6 +160,37 @@ Table StreamTable(const proto::Inventory& inventory) {
   for (const auto& stream : inventory.streams()) {
     table.Add({StreamName(stream.stream()), stream.allocs(), stream.requested_bytes(),
                stream.segments(), stream.reserved_bytes()});
+  }
+  return table;
+}
+
+Table FailureTable(const proto::DeviceReport& device, int most) {
+  Table table{"requests that raise an exception",
+              {{"", Unit::kWords, "  %-18s"}, {"message", Unit::kWords, " %s"}}};
+  for (const proto::RequestFailure& failure : device.failures()) {
+    if (std::ssize(table.rows) == most) {
+      table.note = StrCat("and ", FormatCount(device.failures_size() - most), " more");
+      break;
+    }
+    table.Add({StrCat("request ", FormatCount(failure.request())), failure.message()});
+  }
+  return table;
+}
+
+Table DiagnosticsTable(const proto::DeviceReport& device) {
+  Table table{"diagnostics",
+              {{"severity"},
+               {"times", Unit::kCount, ", %s time"},
+               {"what", Unit::kWords, ": %s"},
+               {"first at", Unit::kWords, "; first at %s"}}};
+  for (const proto::Diagnostic& diagnostic : device.diagnostics()) {
+    std::string where;
+    for (const auto& place : diagnostic.places()) {
+      StrAppend(&where, where.empty() ? "" : ", ", FormatCount(place.position()),
+                place.detail().empty() ? "" : StrCat(" [", place.detail(), "]"));
+    }
+    table.Add(
+        {SeverityName(diagnostic.severity()), diagnostic.count(), diagnostic.sentence(), where});
   }
   return table;
 }

@@ -47,10 +47,9 @@ const AdviceRow* BestOf(const proto::Advice& advice) {
 
 // Returns the cheapest change that is enough but cannot be written; nullptr if there is none.
 const AdviceRow* UnwrittenOf(const proto::Advice& advice) {
-  const auto found =
-      std::find_if(advice.rows().begin(), advice.rows().end(), [](const AdviceRow& row) {
-        return row.error().empty() && !row.unwritten().empty() && row.fits();
-      });
+  const auto found = std::ranges::find_if(advice.rows(), [](const AdviceRow& row) {
+    return row.error().empty() && !row.unwritten().empty() && row.fits();
+  });
   return found == advice.rows().end() ? nullptr : &*found;
 }
 
@@ -109,11 +108,10 @@ std::string AdviceVerdict(const proto::Advice& advice) {
               ".");
   }
   if (advice.source() == proto::Advice::run) {
-    StrAppend(&text,
-              StrCat(" What is left is a smaller batch",
-                     advice.key().empty() ? " (--batch_size=? finds the largest)" : "",
-                     ", more GPUs (--ranks N), another one (--card), or to train fewer parameters "
-                     "(LoRA), which is another training."));
+    StrAppend(&text, StrCat(" What is left is a smaller batch",
+                            advice.key().empty() ? " (--batch_size=? finds the largest)" : "",
+                            ", more GPUs (--ranks N), another one (--card), or to train fewer "
+                            "parameters (LoRA), which is another training."));
   }
   return text + "\n";
 }
@@ -129,7 +127,7 @@ bool HasLargest(const proto::Advice& advice) {
   const auto has = [](const AdviceRow& row) {
     return row.largest() > 0 || row.largest_is_proven();
   };
-  return has(advice.as_is()) || std::any_of(advice.rows().begin(), advice.rows().end(), has);
+  return has(advice.as_is()) || std::ranges::any_of(advice.rows(), has);
 }
 
 Table AdviceTable(const proto::Advice& advice) {
@@ -167,8 +165,8 @@ std::string_view PeaksOnCard(const proto::Advice& advice) {
                ? " or, where that is too much and memory does not run out, on that GPU"
                : "";
   }
-  const bool is_confirmed = std::any_of(advice.rows().begin(), advice.rows().end(),
-                                        [](const AdviceRow& row) { return row.is_confirmed(); });
+  const bool is_confirmed =
+      std::ranges::any_of(advice.rows(), [](const AdviceRow& row) { return row.is_confirmed(); });
   return is_confirmed ? ", and on that GPU of the first rows that fit, which were run there" : "";
 }
 
@@ -189,9 +187,9 @@ std::string HowToMake(const AdviceRow& row, const proto::Advice& advice) {
     StrAppend(&text, CleanText(absl::StrJoin(words, " ")), "\n");
   }
   if (!row.patch().empty()) {
-    StrAppend(&text, "\nThe patch for ", CleanText(row.change()),
-              ", which patch -p1 applies in the script's folder (advise --patch 1 prints it alone):"
-              "\n\n");
+    StrAppend(
+        &text, "\nThe patch for ", CleanText(row.change()),
+        ", which patch -p1 applies in the script's folder (advise --patch 1 prints it alone):\n\n");
     std::string_view rest = row.patch();
     while (!rest.empty()) {  // tabs and ends of lines are a part of it
       const size_t end = std::min(rest.find_first_of("\t\n"), rest.size());
@@ -299,8 +297,7 @@ std::string RenderCardChoice(std::string_view what, const proto::CardChoice& cho
   AddTable(table, &text);
   return text +
          "\nhas, needs: memory for PyTorch's allocator. advise with one --card has all changes "
-         "that "
-         "were tried, and how to make them; its runs are in the cache.\n";
+         "that were tried, and how to make them; its runs are in the cache.\n";
 }
 
 }  // namespace memreplay

@@ -1,4 +1,3 @@
-#include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
@@ -15,10 +14,10 @@ namespace {
 void RenderWhere(const proto::Explanation& explanation, std::string* out) {
   if (explanation.has_frame()) {
     const proto::Explanation::Frame& frame = explanation.frame();
-    AddRow(out, "in your code",
-           StrCat(frame.file(), frame.line() > 0 ? StrCat(":", frame.line()) : std::string(),
-                  frame.function().empty() ? std::string() : StrCat(" in ", frame.function()),
-                  frame.code().empty() ? std::string() : StrCat(": ", frame.code())));
+    AddRow(out, "in your code", frame.file(),
+           frame.line() > 0 ? StrCat(":", frame.line()) : std::string(),
+           frame.function().empty() ? std::string() : StrCat(" in ", frame.function()),
+           frame.code().empty() ? std::string() : StrCat(": ", frame.code()));
   }
   for (const std::string& sentence : explanation.frame_sentences()) {
     AddRow(out, "the traceback", sentence);
@@ -61,12 +60,10 @@ std::string RenderExplanationText(const proto::Explanation& explanation) {
     AddRow(&out, "evidence", evidence.sentence());
   }
   if (explanation.has_settings_give_bytes()) {
-    AddRow(
-        &out, "settings give",
-        StrCat("at most ", FormatSize(explanation.settings_give_bytes()),
-               explanation.has_settings_give_percent()
-                   ? absl::StrFormat(" (%.1f %% of the GPU)", explanation.settings_give_percent())
-                   : std::string()));
+    AddRow(&out, "settings give", "at most ", FormatSize(explanation.settings_give_bytes()),
+           explanation.has_settings_give_percent()
+               ? absl::StrFormat(" (%.1f %% of the GPU)", explanation.settings_give_percent())
+               : std::string());
   }
   RenderWhere(explanation, &out);
   if (!explanation.conf().empty()) AddRow(&out, "settings current", explanation.conf());

@@ -86,12 +86,10 @@ void GpuTable(const proto::DeviceReport& device, std::string* out) {
   }
   if (!device.inventory().is_program() && device.recorded().peak_reserved_bytes() > 0) {
     const int64_t recorded = device.recorded().peak_reserved_bytes();
-    AddRow(
-        out, "recorded",
-        StrCat("peak reserved ", FormatSizeExactly(recorded),
-               recorded == b.peak_reserved_bytes()
-                   ? ": the same as measured"
-                   : StrCat("; measured ", FormatSizeChange(b.peak_reserved_bytes() - recorded))));
+    AddRow(out, "recorded", "peak reserved ", FormatSizeExactly(recorded),
+           recorded == b.peak_reserved_bytes()
+               ? ": the same as measured"
+               : StrCat("; measured ", FormatSizeChange(b.peak_reserved_bytes() - recorded)));
   }
 }
 
@@ -114,7 +112,7 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
   const proto::GpuRun& gpu = device.gpu();
   StrAppend(out, "\n  decisions\n");
   const proto::GpuComparison& before = gpu.as_predicted();
-  AddRow(out, "as predicted", StrCat(FormatPart(before.equal(), before.compared()), " the same"));
+  AddRow(out, "as predicted", FormatPart(before.equal(), before.compared()), " the same");
   if (before.has_first()) {
     AddRow(out, "  they diverge at", At(device, before.first().position()));
     AddRow(out, "  predicted",
@@ -128,7 +126,7 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
     return;
   }
   const proto::GpuComparison& with = gpu.with_addresses();
-  AddRow(out, "with its addresses", StrCat(FormatPart(with.equal(), with.compared()), " the same"));
+  AddRow(out, "with its addresses", FormatPart(with.equal(), with.compared()), " the same");
   if (before.has_first() && !with.has_first()) {
     AddRow(
         out, "  reason",
@@ -136,9 +134,8 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
         "nothing else differs");
   }
   const proto::GpuCalls& calls = gpu.calls();
-  AddRow(out, "memory calls",
-         StrCat(FormatCount(calls.measured()), ", ", FormatPart(calls.compared(), calls.measured()),
-                " as predicted with its addresses"));
+  AddRow(out, "memory calls", FormatCount(calls.measured()), ", ",
+         FormatPart(calls.compared(), calls.measured()), " as predicted with its addresses");
   AddRow(out, "driver's overhead",
          calls.largest_used_difference_bytes() == 0
              ? std::string("none: the device memory in use is as predicted after every call")
@@ -146,10 +143,9 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
                       FormatSizeChange(calls.largest_used_difference_bytes()), ", at ",
                       At(device, calls.largest_used_difference_position())));
   if (gpu.measured().used_at_end_bytes() != 0) {
-    AddRow(out, "at the end",
-           StrCat(FormatSizeChange(gpu.measured().used_at_end_bytes()),
-                  " still in use on the device after everything was released: by the driver or by "
-                  "other processes"));
+    AddRow(out, "at the end", FormatSizeChange(gpu.measured().used_at_end_bytes()),
+           " still in use on the device after everything was released: by the driver or by "
+           "other processes");
   }
 }
 
@@ -164,7 +160,7 @@ void RenderOoms(const proto::DeviceReport& device, std::string* out) {
   };
   for (int i = 0; i < std::max(predicted.size(), measured.size()); ++i) {
     if (i == kMaxOoms) {
-      AddRow(out, "", StrCat("and ", std::max(predicted.size(), measured.size()) - i, " more"));
+      AddRow(out, "", "and ", std::max(predicted.size(), measured.size()) - i, " more");
       break;
     }
     AddRow(out, i == 0 ? "predicted" : "", i < predicted.size() ? text(predicted[i]) : "none");
@@ -198,9 +194,8 @@ void RenderTimes(const proto::GpuRun& gpu, std::string* out) {
 
 void RenderRepetitions(const proto::GpuRun& gpu, std::string* out) {
   if (gpu.runs().empty()) return;
-  const auto [fast, slow] =
-      std::minmax_element(gpu.runs().begin(), gpu.runs().end(),
-                          [](const auto& a, const auto& b) { return a.wall_ns() < b.wall_ns(); });
+  const auto [fast, slow] = std::ranges::minmax_element(
+      gpu.runs(), [](const auto& a, const auto& b) { return a.wall_ns() < b.wall_ns(); });
   AddRow(
       out, "took",
       gpu.runs_size() == 1
@@ -209,8 +204,8 @@ void RenderRepetitions(const proto::GpuRun& gpu, std::string* out) {
           : StrCat(FormatDuration(fast->wall_ns()), " to ", FormatDuration(slow->wall_ns()), ", ",
                    FormatDuration(fast->driver_ns()), " to ", FormatDuration(slow->driver_ns()),
                    " of it in driver calls; ", gpu.runs_size(), " repetitions"));
-  const auto same = std::count_if(gpu.runs().begin(), gpu.runs().end(),
-                                  [](const auto& run) { return run.same_decisions(); });
+  const auto same =
+      std::ranges::count_if(gpu.runs(), [](const auto& run) { return run.same_decisions(); });
   if (gpu.runs_size() > 1) {
     AddRow(out, "decisions",
            same == gpu.runs_size()
@@ -229,18 +224,16 @@ void RenderLayout(const proto::GpuRun& gpu, std::string* out) {
          absl::StrFormat("0x%x to 0x%x, %s", layout.lowest_address(), layout.highest_address(),
                          FormatSize(layout.highest_address() - layout.lowest_address())));
   if (layout.segments() > 0) {
-    AddRow(out, "segments",
-           StrCat(FormatCount(layout.segments()), ", aligned to ",
-                  FormatSize(layout.alignment_bytes()), "; ", FormatCount(layout.ascending()),
-                  " above the previous one, ", FormatCount(layout.reused()),
-                  " at an address used before"));
+    AddRow(out, "segments", FormatCount(layout.segments()), ", aligned to ",
+           FormatSize(layout.alignment_bytes()), "; ", FormatCount(layout.ascending()),
+           " above the previous one, ", FormatCount(layout.reused()), " at an address used before");
   }
   if (layout.reservations() > 0) {
     AddRow(out, "reservations", FormatCount(layout.reservations()));
   }
   for (int i = 0; i < layout.regions_size(); ++i) {
     if (i == kMaxRegions) {
-      AddRow(out, "", StrCat("and ", FormatCount(layout.regions_held() - i), " more"));
+      AddRow(out, "", "and ", FormatCount(layout.regions_held() - i), " more");
       break;
     }
     const proto::GpuRegion& region = layout.regions(i);
@@ -287,17 +280,15 @@ Text RenderGpu(const proto::DeviceReport& device) {
   GpuTable(device, &out);
   StrAppend(&out, "\n");
   AddRow(&out, "settings", SettingsName(device.conf()));
-  AddRow(&out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
+  AddRow(&out, "torch", device.torch().release(), " (", device.torch().why(), ")");
   AddRow(&out, "card", CardText(gpu.card()));
-  AddRow(
-      &out, "backend",
-      StrCat(proto::GpuRun::Backend_Name(gpu.backend()),
-             gpu.has_verification()
-                 ? StrCat(", ", FormatCount(gpu.verification().blocks_checked(), "block"), " (",
-                          FormatSize(gpu.verification().bytes_checked()), ") filled and checked, ",
-                          FormatCount(gpu.verification().bad_blocks()), " bad")
-                 : "",
-             gpu.pace() == proto::GpuRun::recorded ? ", at the recorded pace" : ""));
+  AddRow(&out, "backend", proto::GpuRun::Backend_Name(gpu.backend()),
+         gpu.has_verification()
+             ? StrCat(", ", FormatCount(gpu.verification().blocks_checked(), "block"), " (",
+                      FormatSize(gpu.verification().bytes_checked()), ") filled and checked, ",
+                      FormatCount(gpu.verification().bad_blocks()), " bad")
+             : "",
+         gpu.pace() == proto::GpuRun::recorded ? ", at the recorded pace" : "");
   for (const std::string& note : device.notes()) AddRow(&out, "note", note);
   RenderRepetitions(gpu, &out);
   RenderDecisions(device, &out);

@@ -55,9 +55,9 @@ Text RenderJobText(const proto::Job& job) {
                   "spread ", FormatSize(job.spread_bytes()), "; ", OutlierText(job), "."),
            Tone::kAnswer});
   // Show the figures of the moment at which memory runs out if every row has a verdict on that.
-  const bool is_oom = std::all_of(
-      job.rows().begin(), job.rows().end(),
-      [](const proto::Job::Row& row) { return row.has_verdict() || !row.error().empty(); });
+  const bool is_oom = std::ranges::all_of(job.rows(), [](const proto::Job::Row& row) {
+    return row.has_verdict() || !row.error().empty();
+  });
   Table table{"",
               {{is_oom ? "reserved" : "peak res.", Unit::kSize, "  %10s"},
                {is_oom ? "live" : "peak req.", Unit::kSize, "  %10s"},
@@ -67,9 +67,8 @@ Text RenderJobText(const proto::Job& job) {
               true};
   std::vector<int> order(static_cast<size_t>(job.rows_size()));
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return ComparedBytes(job.rows(a)) > ComparedBytes(job.rows(b));
-  });
+  std::ranges::stable_sort(
+      order, [&](int a, int b) { return ComparedBytes(job.rows(a)) > ComparedBytes(job.rows(b)); });
   for (const int i : order) {
     const proto::Job::Row& row = job.rows(i);
     if (!row.error().empty()) continue;

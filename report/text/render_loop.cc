@@ -23,7 +23,7 @@ void RenderSteps(const proto::LoopReport& loop, std::string* out) {
   const proto::StepSummary& steps = loop.steps();
   StrAppend(out, "\n  the loop\n");
   if (steps.steps() == 0) {
-    AddRow(out, "steps", StrCat("none found: ", steps.why_none()));
+    AddRow(out, "steps", "none found: ", steps.why_none());
     return;
   }
   // Layers repeat as steps do.
@@ -36,23 +36,20 @@ void RenderSteps(const proto::LoopReport& loop, std::string* out) {
           ToAbsl(StepSourceName(steps.source())),
           steps.name().empty() ? "" : StrCat(" ", steps.name()), FormatCount(steps.first_event()),
           FormatCount(steps.end_event()), 100.0 * steps.coverage()));
-  AddRow(out, StrCat("growth per ", step),
-         StrCat(FormatSizeChange(steps.growth_bytes_per_step()), "; ",
-                FormatSize(steps.swing_bytes()), " allocated within a ", step));
+  AddRow(out, StrCat("growth per ", step), FormatSizeChange(steps.growth_bytes_per_step()), "; ",
+         FormatSize(steps.swing_bytes()), " allocated within a ", step);
   if (steps.may_be_layers()) {
-    AddRow(
-        out, "",
-        "each keeps most of what it allocates, so these may be the layers of one pass rather than "
-        "steps");
+    AddRow(out, "",
+           "each keeps most of what it allocates, so these may be the layers of one pass rather "
+           "than steps");
   }
   if (loop.has_leak()) {
     const proto::LeakEvidence& leak = loop.leak();
-    AddRow(out, "LEAK",
-           StrCat(FormatSize(leak.bytes_per_step()), " per step by ", leak.stack().summary(), ", ",
-                  FormatSize(leak.left_bytes()), " in total; it grows in ",
-                  leak.every_steps() > 1 ? StrCat("one of ", leak.every_steps(), " steps")
-                                         : StrCat(FormatCount(leak.grown_steps()), " of ",
-                                                  FormatCount(leak.steps(), "step"))));
+    AddRow(out, "LEAK", FormatSize(leak.bytes_per_step()), " per step by ", leak.stack().summary(),
+           ", ", FormatSize(leak.left_bytes()), " in total; it grows in ",
+           leak.every_steps() > 1 ? StrCat("one of ", leak.every_steps(), " steps")
+                                  : StrCat(FormatCount(leak.grown_steps()), " of ",
+                                           FormatCount(leak.steps(), "step")));
     std::string first;
     for (const int64_t event : leak.events()) {
       StrAppend(&first, first.empty() ? "allocated at event " : ", ", FormatCount(event));
@@ -64,9 +61,8 @@ void RenderSteps(const proto::LoopReport& loop, std::string* out) {
   for (const proto::SiteGrowth& site : steps.sites()) {
     if (site.grown_steps() < kMinGrownSteps) continue;
     if (shown++ == kMaxSites) break;
-    AddRow(out, shown == 1 ? "grew, but no leak" : "",
-           StrCat(FormatSize(site.grown_bytes()), " in ", FormatCount(site.grown_steps(), "step"),
-                  " by ", site.stack().summary()));
+    AddRow(out, shown == 1 ? "grew, but no leak" : "", FormatSize(site.grown_bytes()), " in ",
+           FormatCount(site.grown_steps(), "step"), " by ", site.stack().summary());
   }
 }
 
@@ -99,21 +95,17 @@ void RenderHistory(const proto::LoopReport& loop, std::string* out) {
       if (i % together == 0) values.push_back(value);
       values.back() = std::max(values.back(), value);
     }
-    const int64_t high = *std::max_element(values.begin(), values.end());
-    AddRow(
-        out, row.label,
-        StrCat("|", Sparkline(values, highest), "| ", FormatSize(low), " to ", FormatSize(high)));
+    const int64_t high = *std::ranges::max_element(values);
+    AddRow(out, row.label, "|", Sparkline(values, highest), "| ", FormatSize(low), " to ",
+           FormatSize(high));
   }
 }
 
 // Appends where the replay diverges to the history.
 void RenderDivergence(const proto::LoopReport& loop, std::string* out) {
   if (!loop.diverged()) return;
-  AddRow(
-      out, "replay",
-      StrCat(
-          "exact until event ", FormatCount(loop.exact_until_event()),
-          "; from there on the figures come from the simulation (memreplay replay reports why)"));
+  AddRow(out, "replay", "exact until event ", FormatCount(loop.exact_until_event()),
+         "; from there on the figures come from the simulation (memreplay replay reports why)");
 }
 
 void RenderHolders(const proto::LoopReport& loop, std::string* out) {
@@ -123,20 +115,20 @@ void RenderHolders(const proto::LoopReport& loop, std::string* out) {
             "between them\n");
   std::vector<const proto::LoopReport::Holder*> holders;
   for (const auto& holder : loop.holders()) holders.push_back(&holder);
-  std::stable_sort(holders.begin(), holders.end(), [](const auto* a, const auto* b) {
+  std::ranges::stable_sort(holders, [](const auto* a, const auto* b) {
     return a->reserved_bytes() > b->reserved_bytes();
   });
   int shown = 0;
   for (const auto* holder : holders) {
     if (shown++ == kMaxHolders) {
-      AddRow(out, "", StrCat("and ", holders.size() - kMaxHolders, " more"));
+      AddRow(out, "", "and ", holders.size() - kMaxHolders, " more");
       break;
     }
-    AddRow(out, StreamName(holder->stream()),
-           StrCat(PoolName(holder->segment_pool_id()), ": ", FormatSize(holder->reserved_bytes()),
-                  ", ", FormatSize(holder->reserved_bytes() - holder->active_bytes()),
-                  " of it cached; up to ", FormatSize(holder->most_cached_bytes()),
-                  " cached, after event ", FormatCount(holder->most_cached_event())));
+    AddRow(out, StreamName(holder->stream()), PoolName(holder->segment_pool_id()), ": ",
+           FormatSize(holder->reserved_bytes()), ", ",
+           FormatSize(holder->reserved_bytes() - holder->active_bytes()), " of it cached; up to ",
+           FormatSize(holder->most_cached_bytes()), " cached, after event ",
+           FormatCount(holder->most_cached_event()));
   }
 }
 
@@ -155,19 +147,16 @@ void RenderStreams(const proto::LoopReport& loop, std::string* out) {
            "their cost is not simulated because the start of the recording is missing");
     return;
   }
-  AddRow(
-      out, "several streams",
-      StrCat("cost ",
-             FormatSize(loop.peak_reserved_bytes() - loop.peak_reserved_one_stream_bytes()),
-             ": reserved peaks at ", FormatSize(loop.peak_reserved_bytes()), ", on one stream at ",
-             FormatSize(loop.peak_reserved_one_stream_bytes()), " (both simulated)"));
+  AddRow(out, "several streams", "cost ",
+         FormatSize(loop.peak_reserved_bytes() - loop.peak_reserved_one_stream_bytes()),
+         ": reserved peaks at ", FormatSize(loop.peak_reserved_bytes()), ", on one stream at ",
+         FormatSize(loop.peak_reserved_one_stream_bytes()), " (both simulated)");
   if (loop.merged_streams_size() < 2) return;
   for (const auto& merged : loop.merged_streams()) {
-    AddRow(out, "",
-           StrCat(StreamName(merged.stream()), " costs ", FormatSize(merged.cost_bytes()),
-                  ": with its work on ", StreamName(loop.main_stream()),
-                  " and the other streams unchanged, reserved peaks at ",
-                  FormatSize(merged.peak_reserved_bytes())));
+    AddRow(out, "", StreamName(merged.stream()), " costs ", FormatSize(merged.cost_bytes()),
+           ": with its work on ", StreamName(loop.main_stream()),
+           " and the other streams unchanged, reserved peaks at ",
+           FormatSize(merged.peak_reserved_bytes()));
   }
 }
 
@@ -188,7 +177,7 @@ void RenderErrorBars(const proto::DeviceReport& device, std::string* out) {
     }
     // "peak_reserved_bytes" becomes "peak reserved".
     std::string label = bar.figure().substr(0, bar.figure().rfind('_'));
-    std::replace(label.begin(), label.end(), '_', ' ');
+    std::ranges::replace(label, '_', ' ');
     AddRow(out, label, text);
   }
   if (loop.steps().steps() > 0)

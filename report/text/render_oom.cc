@@ -28,14 +28,12 @@ void RenderUse(const proto::OutOfMemory& oom, std::string* out) {
   const proto::MemoryUse& use = oom.use();
   AddTable(UseTable(use), out);
   if (use.private_pool_bytes() > 0) {
-    AddRow(out, "private pools",
-           StrCat(FormatSize(use.private_pool_bytes()), " of it, ",
-                  FormatSize(use.private_pool_free_bytes()), " of that free"));
+    AddRow(out, "private pools", FormatSize(use.private_pool_bytes()), " of it, ",
+           FormatSize(use.private_pool_free_bytes()), " of that free");
   }
   if (use.pending_before_bytes() > 0) {
-    AddRow(out, "pending before",
-           StrCat(FormatSize(use.pending_before_bytes()),
-                  " were waiting for other streams when the request arrived"));
+    AddRow(out, "pending before", FormatSize(use.pending_before_bytes()),
+           " were waiting for other streams when the request arrived");
   }
 }
 
@@ -45,7 +43,7 @@ void RenderCategoryBytes(const proto::Categories& categories, std::string* out) 
   for (const auto& [category, bytes] : categories.bytes_by_category()) {  // in any order
     rows.push_back({bytes, CategoryNoun(category)});
   }
-  std::sort(rows.begin(), rows.end(), [](const HeldRow& a, const HeldRow& b) {
+  std::ranges::sort(rows, [](const HeldRow& a, const HeldRow& b) {
     return std::tie(b.bytes, a.who.words) < std::tie(a.bytes, b.who.words);
   });
   AddTable(HeldTable("live by category, as requested", "category", rows, 0), out);
@@ -71,27 +69,25 @@ void RenderLive(const proto::OutOfMemory& oom, std::string* out) {
 void RenderSteps(const proto::OutOfMemory& oom, std::string* out) {
   if (oom.steps().steps() == 0) return;
   const std::string_view step = oom.steps().may_be_layers() ? "repeat" : "step";
-  AddRow(out, StrCat(step, "s"),
-         StrCat(FormatCount(oom.steps().steps()), " before it, with ",
-                FormatCount(oom.steps().allocations_per_step(), "allocation"), " each, found by ",
-                StepSourceName(oom.steps().source()), "; live memory grows by ",
-                FormatSize(oom.steps().growth_bytes_per_step()), " per ", step,
-                oom.steps().may_be_layers() ? "; these may be the layers of one pass" : ""));
+  AddRow(out, StrCat(step, "s"), FormatCount(oom.steps().steps()), " before it, with ",
+         FormatCount(oom.steps().allocations_per_step(), "allocation"), " each, found by ",
+         StepSourceName(oom.steps().source()), "; live memory grows by ",
+         FormatSize(oom.steps().growth_bytes_per_step()), " per ", step,
+         oom.steps().may_be_layers() ? "; these may be the layers of one pass" : "");
   if (oom.has_leak()) {
-    AddRow(out, "left behind",
-           StrCat(FormatSize(oom.leak().left_bytes()), " in ",
-                  FormatCount(oom.leak().left_allocations(), "allocation"), " by ",
-                  oom.leak().stack().summary()));
+    AddRow(out, "left behind", FormatSize(oom.leak().left_bytes()), " in ",
+           FormatCount(oom.leak().left_allocations(), "allocation"), " by ",
+           oom.leak().stack().summary());
   }
 }
 
 // Appends the script's own frames, from the one that the summary begins with outwards.
 void RenderCallers(const proto::Stack& stack, std::string* out) {
   for (int i = 0; i < std::min(stack.own_size(), kMaxCallers); ++i) {
-    AddRow(out, "", StrCat(i == 0 ? "at " : "called from ", stack.frames(stack.own(i))));
+    AddRow(out, "", i == 0 ? "at " : "called from ", stack.frames(stack.own(i)));
   }
   if (const int folded = stack.own_size() - kMaxCallers; folded > 0) {
-    AddRow(out, "", StrCat("called from ", FormatCount(folded, "more frame")));
+    AddRow(out, "", "called from ", FormatCount(folded, "more frame"));
   }
 }
 
@@ -107,10 +103,9 @@ void RenderOom(const proto::DeviceReport& device, Text* answer) {
   AddRow(out, "requested", asked);
   AddRow(out, "obtainable", FormatSizeExactly(oom.obtainable_bytes()));
   if (oom.event_index() >= 0) {
-    AddRow(out, "when",
-           StrCat("event ", FormatCount(oom.event_index()), oom.recorded() ? ", as recorded" : "",
-                  "; ", Where(oom.segment_pool_id(), oom.stream()), ", ",
-                  SegmentTypeName(oom.segment_type())));
+    AddRow(out, "when", "event ", FormatCount(oom.event_index()),
+           oom.recorded() ? ", as recorded" : "", "; ", Where(oom.segment_pool_id(), oom.stream()),
+           ", ", SegmentTypeName(oom.segment_type()));
     AddRow(out, "by", oom.stack().summary());
     RenderCallers(oom.stack(), out);
   }

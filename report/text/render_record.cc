@@ -111,8 +111,8 @@ std::string ObjectsText(const OutsideRows& rows, int device) {
     if (outside.device() != device || outside.object().empty() || outside.most() == 0) continue;
     const std::string name = LibraryText(outside);
     const std::string objects = FormatCount(outside.most(), CleanText(outside.object()));
-    const auto found = std::find_if(libraries.begin(), libraries.end(),
-                                    [&](const auto& library) { return library.first == name; });
+    const auto found =
+        std::ranges::find_if(libraries, [&](const auto& library) { return library.first == name; });
     if (found == libraries.end()) {
       libraries.emplace_back(name, objects);
     } else {
@@ -146,21 +146,19 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
     if (process.cards_size() > 1) StrAppend(text, "  device ", i, "\n");
     AddRow(text, "peak reserved", FormatSizeExactly(card.peak_reserved()));
     AddRow(text, "peak allocated", FormatSizeExactly(card.peak_allocated()));
-    AddRow(
-        text, "card",
-        StrCat(FormatSizeExactly(card.capacity()),
-               process.card().reserve() == 0
-                   ? std::string()
-                   : StrCat(", of which ", FormatSize(process.card().reserve()), kAssumedOutside,
-                            process.card().reserve_reason().empty()
-                                ? ""
-                                : StrCat(" (", CleanText(process.card().reserve_reason()), ")"))));
+    AddRow(text, "card", FormatSizeExactly(card.capacity()),
+           process.card().reserve() == 0
+               ? std::string()
+               : StrCat(", of which ", FormatSize(process.card().reserve()), kAssumedOutside,
+                        process.card().reserve_reason().empty()
+                            ? ""
+                            : StrCat(" (", CleanText(process.card().reserve_reason()), ")")));
     const OutsideRows& rows = process.has_card() ? process.card().outside() : process.outside();
     const std::string outside = OutsideText(rows, i);
     if (card.outside() > 0 || !outside.empty()) {
       AddRow(text, "outside",
-             StrCat(process.has_card() ? StrCat(FormatSize(card.outside()), " ") : std::string(),
-                    "allocated outside PyTorch's allocator", outside.empty() ? "" : ": ", outside));
+             process.has_card() ? StrCat(FormatSize(card.outside()), " ") : std::string(),
+             "allocated outside PyTorch's allocator", outside.empty() ? "" : ": ", outside);
     }
     const std::string objects = ObjectsText(rows, i);
     if (!objects.empty()) AddRow(text, "objects", objects);
@@ -203,7 +201,7 @@ void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
             pinned.from_gpu() != 0 ? "; it comes out of the GPU's memory, which is the host's" : "",
             "; unpinned memory and other processes are not counted");
   AddRow(text, "pinned", row);
-  std::sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) {
+  std::ranges::sort(lines, [](const auto& a, const auto& b) {
     return std::make_tuple(-a.held(), a.place()) < std::make_tuple(-b.held(), b.place());
   });
   for (size_t i = 0; i < lines.size() && i < size_t{kMaxRows}; ++i) {
@@ -242,7 +240,7 @@ void AppendServer(const proto::RecordedProcess& process, std::string* text) {
     if (!replay.has_server()) continue;
     const proto::RecordedReplay::ServerBudget& server = replay.server();
     AddRow(text, "weights", FormatSizeExactly(server.weights()));
-    AddRow(text, "profile run", StrCat(FormatSizeExactly(server.profile()), " more at its peak"));
+    AddRow(text, "profile run", FormatSizeExactly(server.profile()), " more at its peak");
     std::string cache = StrCat(FormatSizeExactly(server.cache()), " of keys and values in ",
                                FormatCount(server.tensors(), "tensor"));
     if (process.has_cache()) {
@@ -252,9 +250,9 @@ void AppendServer(const proto::RecordedProcess& process, std::string* text) {
                     : std::string());
     }
     AddRow(text, "KV cache", cache);
-    AddRow(text, "CUDA graphs", StrCat(FormatSizeExactly(server.graphs()), " in private pools"));
-    AddRow(text, "other", StrCat(FormatSizeExactly(server.other()), " reserved by PyTorch"));
-    AddRow(text, "left", StrCat(FormatSizeExactly(server.left()), " of the GPU"));
+    AddRow(text, "CUDA graphs", FormatSizeExactly(server.graphs()), " in private pools");
+    AddRow(text, "other", FormatSizeExactly(server.other()), " reserved by PyTorch");
+    AddRow(text, "left", FormatSizeExactly(server.left()), " of the GPU");
   }
 }
 
@@ -264,15 +262,13 @@ void AppendReplays(const proto::RecordedProcess& process, std::string* text) {
     if (!replay.peak_stack().empty()) {
       AddRow(text, "peak at", CleanText(replay.peak_stack()));
     } else if (!replay.stack_before().empty()) {
-      AddRow(text, "peak at",
-             StrCat("no stack recorded, ", FormatCount(replay.events_since(), "event"), " after ",
-                    CleanText(replay.stack_before()), "; --stacks all also records C++ frames"));
+      AddRow(text, "peak at", "no stack recorded, ", FormatCount(replay.events_since(), "event"),
+             " after ", CleanText(replay.stack_before()), "; --stacks all also records C++ frames");
     }
     if (replay.at_once_peak_reserved() > 0) {
-      AddRow(text, "at once",
-             StrCat(FormatSizeExactly(replay.at_once_peak_reserved()),
-                    " reserved at the peak if work on side streams finishes as soon as "
-                    "the allocator asks"));
+      AddRow(text, "at once", FormatSizeExactly(replay.at_once_peak_reserved()),
+             " reserved at the peak if work on side streams finishes as soon as "
+             "the allocator asks");
     }
     AddRow(text, "replay", CleanText(replay.sentence()));
   }
@@ -339,10 +335,9 @@ void AppendCompilations(const proto::RecordedProcess& process, std::string* text
     for (const auto& row : rows) times = BoundedSum(times, row.times());
     return times;
   };
-  AddRow(text, "torch.compile",
-         StrCat(FormatCount(made.graphs(), "graph"), ", ",
-                FormatCount(sum(made.breaks()), "graph break"), ", ",
-                FormatCount(sum(made.recompilations()), "recompilation")));
+  AddRow(text, "torch.compile", FormatCount(made.graphs(), "graph"), ", ",
+         FormatCount(sum(made.breaks()), "graph break"), ", ",
+         FormatCount(sum(made.recompilations()), "recompilation"));
   AppendRows(made.breaks(), "the graph broke", text);
   AppendRows(made.recompilations(), "the function that begins here was compiled again", text);
 }

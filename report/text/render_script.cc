@@ -107,7 +107,7 @@ std::string RenderScriptSweep(const proto::ScriptReport& report) {
   for (const proto::ScriptCase& found : report.cases()) {
     for (const proto::ScriptRow& row : found.rows()) rows.emplace_back(&row, &found);
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) {
     if (a.first->fits() != b.first->fits()) return a.first->fits();
     return a.first->fits() && a.first->peak_reserved() < b.first->peak_reserved();
   });

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <map>
 #include <string>
 #include <string_view>
@@ -35,7 +34,7 @@ std::string EventText(const proto::Event& event) {
 void RenderDivergence(const proto::DeviceReport& device, std::string* out) {
   if (!device.fidelity().has_first_divergence()) return;
   const proto::Divergence& divergence = device.fidelity().first_divergence();
-  AddRow(out, "first divergence", StrCat("event ", FormatCount(divergence.index())));
+  AddRow(out, "first divergence", "event ", FormatCount(divergence.index()));
   AddRow(out, "  recorded",
          divergence.has_recorded() ? EventText(divergence.recorded()) : "nothing more");
   AddRow(out, "  simulated",
@@ -79,14 +78,13 @@ void RenderFragmentation(const proto::DeviceReport& device, std::string* out) {
   int shown = 0;
   for (const auto& free : f.largest_free()) {
     if (shown++ == kMaxFreeRows) {
-      AddRow(out, "", StrCat("and ", f.largest_free_size() - kMaxFreeRows, " more free lists"));
+      AddRow(out, "", "and ", f.largest_free_size() - kMaxFreeRows, " more free lists");
       break;
     }
-    AddRow(
-        out, shown == 1 ? "free blocks" : "",
-        StrCat(PoolName(free.segment_pool_id()), ", ", SegmentTypeName(free.segment_type()), ", ",
-               StreamName(free.stream()), ": ", FormatSize(free.free_bytes()), " in ",
-               FormatCount(free.free_blocks(), "block"), ", largest ", FormatSize(free.bytes())));
+    AddRow(out, shown == 1 ? "free blocks" : "", PoolName(free.segment_pool_id()), ", ",
+           SegmentTypeName(free.segment_type()), ", ", StreamName(free.stream()), ": ",
+           FormatSize(free.free_bytes()), " in ", FormatCount(free.free_blocks(), "block"),
+           ", largest ", FormatSize(free.bytes()));
   }
 }
 
@@ -137,10 +135,8 @@ void RenderInventory(const proto::DeviceReport& device, std::string* out) {
   if (inventory.pools_size() > 0) {
     StrAppend(out, "\n  ", FormatCount(inventory.pools_size(), "pool"), " at the end\n");
     for (const auto& pool : inventory.pools()) {
-      AddRow(
-          out, PoolName(pool.segment_pool_id()),
-          StrCat(FormatCount(pool.segments(), "segment"), " of ", FormatSize(pool.reserved_bytes()),
-                 ", ", FormatSize(pool.active_bytes()), " active"));
+      AddRow(out, PoolName(pool.segment_pool_id()), FormatCount(pool.segments(), "segment"), " of ",
+             FormatSize(pool.reserved_bytes()), ", ", FormatSize(pool.active_bytes()), " active");
     }
   }
 }
@@ -155,7 +151,7 @@ void RenderDevice(const proto::DeviceReport& device, Text* answer) {
   AddRow(out, "settings",
          inspect && device.conf().empty() ? "default or not recorded" : SettingsText(device));
   if (device.has_torch()) {
-    AddRow(out, "torch", StrCat(device.torch().release(), " (", device.torch().why(), ")"));
+    AddRow(out, "torch", device.torch().release(), " (", device.torch().why(), ")");
   }
   if (device.has_control()) {
     if (const std::string card = CardSentence(device.control()); !card.empty()) {
@@ -173,9 +169,8 @@ void RenderDevice(const proto::DeviceReport& device, Text* answer) {
     if (device.mode() == proto::Mode::as_recorded) {
       AddRow(out, "check", FidelitySentence(device));
       if (device.exact_until_event() < device.events()) {
-        AddRow(out, "exact up to",
-               StrCat("event ", FormatCount(device.exact_until_event()), " of ",
-                      FormatCount(device.events()), ": ", device.exactness_reason()));
+        AddRow(out, "exact up to", "event ", FormatCount(device.exact_until_event()), " of ",
+               FormatCount(device.events()), ": ", device.exactness_reason());
       }
     }
     RenderDivergence(device, out);

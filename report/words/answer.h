@@ -53,4 +53,8 @@ int64_t ComparedBytes(const proto::Job::Row& row);
 // Returns " (-12.5 %)"; "" for 0.
 std::string PercentChange(int64_t change, int64_t of);
 
+// Returns why a PyTorch release was chosen: "given" or "inferred: layout of 2.5 to 2.7
+// (external_annotations, no compile_context); assumed to be 2.7". Does not read `why` itself.
+std::string TorchReason(const proto::TorchProfileChoice& torch);
+
 }  // namespace memreplay

@@ -1,7 +1,5 @@
 #include "report/words/category_names.h"
 
-#include <algorithm>
-
 #include "trace/value/strings.h"
 
 namespace memreplay {

@@ -31,10 +31,6 @@ std::vector<Line> ProblemLines(const google::protobuf::RepeatedPtrField<std::str
   return lines;
 }
 
-void AddRow(std::string* out, std::string_view label, std::string_view text) {
-  absl::StrAppendFormat(out, "  %-18s %s\n", ToAbsl(label), ToAbsl(text));
-}
-
 std::string_view SegmentTypeName(proto::SegmentType type) {
   switch (type) {
     case proto::SegmentType::small: return "small";

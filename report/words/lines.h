@@ -3,6 +3,7 @@
 
 #include <google/protobuf/repeated_field.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "proto/report.pb.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 
@@ -48,8 +50,12 @@ struct Text {
 std::vector<Line> ProblemLines(const google::protobuf::RepeatedPtrField<std::string>& faults);
 
 // Appends "  label              text
-// ", with the text aligned in a column.
-void AddRow(std::string* out, std::string_view label, std::string_view text);
+// ", with the text, which is all the pieces, aligned in a column.
+template <typename... Pieces>
+void AddRow(std::string* out, std::string_view label, const Pieces&... pieces) {
+  StrAppend(out, "  ", label, std::string(18 - std::min<size_t>(label.size(), 18), ' '), " ",
+            pieces..., "\n");
+}
 
 // Returns "request" for a position in a written schedule, "event" for one in a recording.
 inline std::string_view PositionNoun(bool is_program) { return is_program ? "request" : "event"; }

@@ -59,9 +59,8 @@ RunEnd EndOf(const proto::RecordReport& report, const proto::RecordedProcess& pr
   if (!process.error().empty()) return RunEnd::kFailed;
   if (process.stopped_after_steps() > 0) return RunEnd::kStopped;
   const auto& all = report.processes();
-  const bool is_of_another = std::any_of(all.begin(), all.end(), [](const auto& other) {
-    return !other.error().empty() || other.ooms() > 0;
-  });
+  const bool is_of_another = std::ranges::any_of(
+      all, [](const auto& other) { return !other.error().empty() || other.ooms() > 0; });
   if (!report.refusal().empty() && !is_of_another) return RunEnd::kRefused;
   return report.exit_status() == 0 && !is_of_another ? RunEnd::kWhole : RunEnd::kFailed;
 }
@@ -80,10 +79,9 @@ RunEnd EndOf(const proto::RecordReport& report) {
 std::string LateStateText(int64_t late_state) {
   constexpr int64_t kWorthSaying = int64_t{1} << 20;
   if (late_state < kWorthSaying) return "";
-  return StrCat(
-      "Only one step of the optimizer was run. It made ", FormatSize(late_state),
-      " of state, which the backward pass of the next step needs on top of these figures: "
-      "run two steps.");
+  return StrCat("Only one step of the optimizer was run. It made ", FormatSize(late_state),
+                " of state, which the backward pass of the next step needs on top of these "
+                "figures: run two steps.");
 }
 
 void AddEnds(proto::RecordReport* report) {
@@ -126,9 +124,8 @@ void FindRecordFaults(proto::RecordReport* report) {
     }
   }
   const auto& all = report->processes();
-  if (!report->refusal().empty() && std::none_of(all.begin(), all.end(), [](const auto& process) {
-        return !process.refusal().empty();
-      })) {
+  if (!report->refusal().empty() &&
+      std::ranges::none_of(all, [](const auto& process) { return !process.refusal().empty(); })) {
     report->add_faults(StrCat("memory is too little: ", CleanText(report->refusal())));
   }
   if (report->exit_status() == 0 || !report->faults().empty()) return;

@@ -113,8 +113,7 @@ class Printer {
     const auto name = [&](const pb::Message& entry) {
       return entry.GetReflection()->GetString(entry, &key);
     };
-    std::sort(entries.begin(), entries.end(),
-              [&](const auto* a, const auto* b) { return name(*a) < name(*b); });
+    std::ranges::sort(entries, [&](const auto* a, const auto* b) { return name(*a) < name(*b); });
     Open('{');
     for (const pb::Message* entry : entries) {
       Key(name(*entry));

@@ -42,8 +42,8 @@ constexpr UnitName kUnitNames[] = {
 };
 
 absl::Status BadSize(std::string_view text) {
-  return absl::InvalidArgumentError(StrCat(
-      "expected a size such as 80GiB, 512MiB, 12GB or a number of bytes, found '", text, "'"));
+  return InvalidArgument(
+      "expected a size such as 80GiB, 512MiB, 12GB or a number of bytes, found '", text, "'");
 }
 
 }  // namespace

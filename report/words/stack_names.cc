@@ -56,8 +56,7 @@ std::string StackNames::LineOf(uint32_t stack) {
   const absl::Span<const uint32_t> frames = trace_.stacks[stack];
   if (frames.empty()) return "no stack recorded";
   const auto innermost = [&](FrameOrigin origin) {
-    return std::find_if(frames.begin(), frames.end(),
-                        [&](uint32_t frame) { return Origin(frame) == origin; });
+    return std::ranges::find_if(frames, [&](uint32_t frame) { return Origin(frame) == origin; });
   };
   const auto own = innermost(FrameOrigin::kOwn);
   const auto library = innermost(FrameOrigin::kLibrary);
@@ -77,8 +76,8 @@ std::string StackNames::LineOf(uint32_t stack) {
   if (!node.empty() || !operation.empty()) {
     return StrCat(node, node.empty() || operation.empty() ? "" : " > ", operation);
   }
-  const auto asking = std::find_if(frames.begin(), frames.end(),
-                                   [&](uint32_t frame) { return !IsPlumbing(name(frame)); });
+  const auto asking =
+      std::ranges::find_if(frames, [&](uint32_t frame) { return !IsPlumbing(name(frame)); });
   return Short(asking == frames.end() ? frames[0] : *asking);
 }
 
@@ -118,7 +117,7 @@ std::vector<uint32_t> StackNames::FramesOf(uint32_t stack, int round) const {
     }
     return chosen;
   }
-  const auto line = std::find_if(frames.begin(), frames.end(), is_code);
+  const auto line = std::ranges::find_if(frames, is_code);
   for (auto frame = line; frame-- != frames.begin();) {
     const bool is_operator = !OperatorOf(trace_.strings[trace_.stacks.frame(*frame).name]).empty();
     if (Origin(*frame) == FrameOrigin::kMachinery || is_operator) chosen.push_back(*frame);
@@ -210,7 +209,7 @@ bool StackHas(const proto::Stack& stack, std::string_view text) {
   const auto has = [&](const std::string& part) {
     return absl::StrContains(absl::AsciiStrToLower(part), wanted);
   };
-  return has(stack.summary()) || std::any_of(stack.frames().begin(), stack.frames().end(), has);
+  return has(stack.summary()) || std::ranges::any_of(stack.frames(), has);
 }
 
 std::string TagOf(const Trace& trace, uint32_t stack) {

@@ -30,8 +30,8 @@ std::string CleanText(std::string_view text) {
   std::string clean;
   clean.reserve(text.size());
   while (!text.empty()) {
-    const auto rest = std::find_if(text.begin(), text.end(),
-                                   [](char each) { return each < 0x20 || each > 0x7e; });
+    const auto rest =
+        std::ranges::find_if(text, [](char each) { return each < 0x20 || each > 0x7e; });
     clean.append(text.begin(), rest);
     text.remove_prefix(static_cast<size_t>(rest - text.begin()));
     if (text.empty()) break;

@@ -1,6 +1,7 @@
 #include "report/words/verdict.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "report/words/answer.h"
@@ -29,64 +30,6 @@ bool Survives(const proto::DeviceReport& device) {
     default: return false;
   }
 }
-
-}  // namespace
-
-std::string FidelitySentence(const proto::DeviceReport& device) {
-  const proto::Fidelity& fidelity = device.fidelity();
-  if (fidelity.compared_events() == 0) return "no events to replay";
-  std::string counts =
-      StrCat(FormatPart(fidelity.matched_events(), fidelity.compared_events()), " events and ",
-             FormatPart(device.final_blocks().matched(), device.final_blocks().compared()),
-             " final blocks match");
-  if (device.final_blocks().matched() < device.final_blocks().compared() &&
-      !fidelity.has_first_divergence()) {
-    return StrCat("THE STATE AT THE END DIFFERS FROM THE RECORDING: ", counts);
-  }
-  if (!fidelity.has_first_divergence() && device.exact_until_event() >= device.events()) {
-    return StrCat("the replay agrees with the recording: ", counts);
-  }
-  if (!fidelity.has_first_divergence()) {
-    return StrCat("the replay is exact up to event ", FormatCount(device.exact_until_event()), ": ",
-                  counts);
-  }
-  return StrCat("THE REPLAY DIFFERS FROM THE RECORDING: ", counts);
-}
-
-bool IsReproduced(const proto::DeviceReport& device) {
-  return device.fidelity().compared_events() == 0 ||
-         (!device.fidelity().has_first_divergence() &&
-          device.exact_until_event() >= device.events() &&
-          device.final_blocks().matched() == device.final_blocks().compared());
-}
-
-bool AsksAdvice(const proto::DeviceReport& device) {
-  return device.has_advice() && !device.has_oom();
-}
-
-bool IsTried(const proto::Advice::Row& row) {
-  return row.error().empty() && row.unwritten().empty();
-}
-
-bool AdviceFits(const proto::Advice& advice) {
-  return advice.goal_bytes() == 0 || advice.as_is().fits() ||
-         std::any_of(advice.rows().begin(), advice.rows().end(),
-                     [](const proto::Advice::Row& row) { return row.fits() && IsTried(row); });
-}
-
-bool MaySurvive(const proto::Advice& advice) {
-  return advice.is_lower_bound() &&
-         (advice.as_is().survives() ||
-          std::any_of(advice.rows().begin(), advice.rows().end(),
-                      [](const proto::Advice::Row& row) { return row.survives(); }));
-}
-
-std::string VerdictFault(const proto::DeviceReport& device) {
-  if (!device.has_oom() || device.oom().verdict() == proto::Verdict::none) return "";
-  return StrCat("out of memory: ", VerdictPhrase(device.oom().verdict()));
-}
-
-namespace {
 
 void AddReplayFaults(const proto::DeviceReport& device, std::vector<std::string>* faults) {
   if (device.fidelity().has_first_divergence()) {
@@ -134,7 +77,72 @@ void AddInputFaults(const proto::DeviceReport& device, std::vector<std::string>*
   }
 }
 
+// Returns what is wrong with the peaks of a run; `capacity` is 0 if the device has no limit.
+std::string WrongPeaks(std::string_view run, int64_t allocated, int64_t reserved,
+                       int64_t capacity) {
+  const bool is_beyond = capacity > 0 && reserved > capacity;
+  if (allocated <= reserved && !is_beyond) return "";
+  return StrCat("the figures of ", run, " are impossible: ", FormatSize(allocated), " allocated, ",
+                FormatSize(reserved), " reserved",
+                is_beyond ? StrCat(" on a device of ", FormatSize(capacity)) : "");
+}
+
 }  // namespace
+
+std::string FidelitySentence(const proto::DeviceReport& device) {
+  const proto::Fidelity& fidelity = device.fidelity();
+  if (fidelity.compared_events() == 0) return "no events to replay";
+  std::string counts =
+      StrCat(FormatPart(fidelity.matched_events(), fidelity.compared_events()), " events and ",
+             FormatPart(device.final_blocks().matched(), device.final_blocks().compared()),
+             " final blocks match");
+  if (device.final_blocks().matched() < device.final_blocks().compared() &&
+      !fidelity.has_first_divergence()) {
+    return StrCat("THE STATE AT THE END DIFFERS FROM THE RECORDING: ", counts);
+  }
+  if (!fidelity.has_first_divergence() && device.exact_until_event() >= device.events()) {
+    return StrCat("the replay agrees with the recording: ", counts);
+  }
+  if (!fidelity.has_first_divergence()) {
+    return StrCat("the replay is exact up to event ", FormatCount(device.exact_until_event()), ": ",
+                  counts);
+  }
+  return StrCat("THE REPLAY DIFFERS FROM THE RECORDING: ", counts);
+}
+
+bool IsReproduced(const proto::DeviceReport& device) {
+  return device.fidelity().compared_events() == 0 ||
+         (!device.fidelity().has_first_divergence() &&
+          device.exact_until_event() >= device.events() &&
+          device.final_blocks().matched() == device.final_blocks().compared());
+}
+
+bool AsksAdvice(const proto::DeviceReport& device) {
+  return device.has_advice() && !device.has_oom();
+}
+
+bool IsTried(const proto::Advice::Row& row) {
+  return row.error().empty() && row.unwritten().empty();
+}
+
+bool AdviceFits(const proto::Advice& advice) {
+  return advice.goal_bytes() == 0 || advice.as_is().fits() ||
+         std::ranges::any_of(advice.rows(), [](const proto::Advice::Row& row) {
+           return row.fits() && IsTried(row);
+         });
+}
+
+bool MaySurvive(const proto::Advice& advice) {
+  return advice.is_lower_bound() &&
+         (advice.as_is().survives() ||
+          std::ranges::any_of(advice.rows(),
+                              [](const proto::Advice::Row& row) { return row.survives(); }));
+}
+
+std::string VerdictFault(const proto::DeviceReport& device) {
+  if (!device.has_oom() || device.oom().verdict() == proto::Verdict::none) return "";
+  return StrCat("out of memory: ", VerdictPhrase(device.oom().verdict()));
+}
 
 std::vector<std::string> FindFaults(const proto::DeviceReport& device) {
   std::vector<std::string> faults;
@@ -169,8 +177,39 @@ void AddFaults(proto::Report* report) {
 }
 
 bool HasFaults(const proto::Report& report) {
-  return std::any_of(report.devices().begin(), report.devices().end(),
-                     [](const proto::DeviceReport& device) { return !device.faults().empty(); });
+  return std::ranges::any_of(
+      report.devices(), [](const proto::DeviceReport& device) { return !device.faults().empty(); });
+}
+
+std::string ImpossibleFigures(const proto::DeviceReport& device) {
+  const int64_t capacity = device.capacity_bytes();
+  std::string wrong;
+  if (device.mode() == proto::Mode::what_if) {
+    wrong = WrongPeaks("the replay", device.peak_allocated_bytes(), device.peak_reserved_bytes(),
+                       capacity);
+  }
+  for (const proto::SweepRow& row : device.sweep().rows()) {
+    if (!wrong.empty()) break;
+    wrong =
+        WrongPeaks("a setting", row.peak_allocated_bytes(), row.peak_reserved_bytes(), capacity);
+  }
+  for (const proto::Fits::Row& row : device.fits().rows()) {
+    for (const proto::Fits::Probe& probe : row.probes()) {
+      if (!wrong.empty()) break;
+      wrong = WrongPeaks("a size", 0, probe.peak_reserved_bytes(), probe.capacity_bytes());
+    }
+  }
+  for (const proto::Counterfactual& change : device.oom().counterfactuals()) {
+    if (!wrong.empty() || change.kind() == proto::Counterfactual::memory) continue;
+    wrong = WrongPeaks("a change", 0, change.peak_reserved_bytes(), capacity);
+  }
+  for (const proto::Advice::Row& row : device.advice().rows()) {
+    if (!wrong.empty()) break;
+    wrong =
+        WrongPeaks("a change of the script", row.peak_allocated_bytes(), row.peak_reserved_bytes(),
+                   row.survives() ? device.advice().goal_bytes() : 0);
+  }
+  return wrong;
 }
 
 }  // namespace memreplay

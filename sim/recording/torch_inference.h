@@ -24,7 +24,7 @@ enum class ProfileReason : uint8_t {
   kUnknownLayout,   // no release writes all their keys; the default
 };
 
-// A release and why it was chosen; report/words/torch_reason.h has the words.
+// A release and why it was chosen; report/words/answer.h has the words.
 struct ProfileChoice {
   const TorchProfile* profile = nullptr;
   ProfileReason reason = ProfileReason::kGiven;

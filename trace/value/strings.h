@@ -37,6 +37,12 @@ void StrAppend(std::string* text, const Pieces&... pieces) {
   absl::StrAppend(text, strings_internal::Piece(pieces)...);
 }
 
+// Returns an error of that kind that says what the pieces say together.
+template <typename... Pieces>
+absl::Status InvalidArgument(const Pieces&... pieces) {
+  return absl::InvalidArgumentError(StrCat(pieces...));
+}
+
 // Returns an error with the place that it is about in front, a file, flag or command:
 // "a.pickle: expected ...".
 inline absl::Status Within(std::string_view place, const absl::Status& status) {

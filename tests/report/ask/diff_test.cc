@@ -1,4 +1,5 @@
 #include "report/ask/diff.h"
+#include "report/ask/parse_json.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/ask/driver_costs.h"
+#include "report/ask/parse_json.h"
 
 #include <string>
 

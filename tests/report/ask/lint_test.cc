@@ -1,6 +1,5 @@
-#include "report/ask/lint.h"
-
 #include "gtest/gtest.h"
+#include "report/ask/settings_text.h"
 #include "report/text/render.h"
 
 namespace memreplay {

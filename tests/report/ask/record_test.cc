@@ -1,6 +1,6 @@
-#include "report/ask/record.h"
-
 #include <gtest/gtest.h>
+
+#include "report/ask/replay.h"
 
 namespace memreplay {
 namespace {

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "report/message/explain.h"
-#include "report/message/word_search.h"
 #include "report/text/render.h"
 #include "report/words/record_faults.h"
 

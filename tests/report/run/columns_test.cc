@@ -1,9 +1,8 @@
-#include "report/run/columns.h"
-
 #include <gtest/gtest.h>
 #include <zlib.h>
 
 #include "absl/strings/escaping.h"
+#include "report/run/run_data.h"
 
 namespace memreplay {
 namespace {

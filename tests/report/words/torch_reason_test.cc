@@ -1,6 +1,6 @@
-#include "report/words/torch_reason.h"
-
 #include <gtest/gtest.h>
+
+#include "report/words/answer.h"
 
 namespace memreplay {
 namespace {

@@ -1,19 +1,33 @@
-#include "report/ask/driver_costs.h"
+#include "report/ask/parse_json.h"
 
 #include <google/protobuf/util/json_util.h>
 
-#include <algorithm>
 #include <map>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "proto/gpu_report.pb.h"
 #include "proto/numbers.h"
+#include "report/words/version.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
 namespace {
+
+constexpr size_t kLookedAt = 4096;
+
+// Parses a message without regard to fields that this version does not know. `what` is expected.
+absl::Status Parse(std::string_view json, std::string_view what,
+                   google::protobuf::Message* message) {
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const auto status = google::protobuf::util::JsonStringToMessage(
+      google::protobuf::StringPiece(json.data(), json.size()), message, options);
+  if (status.ok()) return absl::OkStatus();
+  // Its other lines show the place.
+  const std::string_view error(status.message().data(), status.message().size());
+  return InvalidArgument("expected ", what, ": ", error.substr(0, error.find('\n')));
+}
 
 // One cost of the model: the driver calls that it consists of, each by size.
 struct Sum {
@@ -23,19 +37,26 @@ struct Sum {
 
 }  // namespace
 
+bool LooksLikeReport(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  return begin != std::string_view::npos && text[begin] == '{' &&
+         text.substr(0, kLookedAt).find("\"schema_version\"") != std::string_view::npos;
+}
+
+absl::StatusOr<proto::Report> ParseReport(std::string_view json) {
+  proto::Report report;
+  RETURN_IF_ERROR(Parse(json, "one report as JSON", &report));
+  if (report.schema_version() != kReportSchemaVersion) {
+    return InvalidArgument("a report of schema_version ", report.schema_version(),
+                           "; this memreplay reads ", kReportSchemaVersion);
+  }
+  RETURN_IF_ERROR(CheckNumbers(report));
+  return report;
+}
+
 absl::StatusOr<DriverCosts> ParseDriverCosts(std::string_view json) {
   proto::GpuCosts table;
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  const auto status = google::protobuf::util::JsonStringToMessage(
-      google::protobuf::StringPiece(json.data(), json.size()), &table, options);
-  if (!status.ok()) {
-    // Its other lines show the place.
-    std::string message(status.message());
-    message.resize(std::min(message.find('\n'), message.size()));
-    return absl::InvalidArgumentError(
-        StrCat("expected a table of costs as written by memreplay gpu --costs-out: ", message));
-  }
+  RETURN_IF_ERROR(Parse(json, "a table of costs as written by memreplay gpu --costs-out", &table));
   RETURN_IF_ERROR(CheckNumbers(table));
   // Refused calls share a row with the granted ones; a row of only refused calls does not show what
   // a granted one costs.
@@ -62,9 +83,8 @@ absl::StatusOr<DriverCosts> ParseDriverCosts(std::string_view json) {
       if (complete) sum.cost->Set(Bytes(static_cast<uint64_t>(size)), static_cast<double>(total));
     }
     if (sum.cost->empty()) {
-      return absl::InvalidArgumentError(
-          StrCat("the table has no times of ", sum.calls.front(),
-                 "; memreplay gpu --costs-out without a FILE measures all calls"));
+      return InvalidArgument("the table has no times of ", sum.calls.front(),
+                             "; memreplay gpu --costs-out without a FILE measures all calls");
     }
   }
   result.card_text = table.card();

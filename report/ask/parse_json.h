@@ -1,15 +1,21 @@
-// Reads the table of driver call costs that `memreplay gpu --costs-out` writes.
+// Parses what memreplay writes as JSON: reports, and the costs of driver calls.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "proto/report.pb.h"
 #include "sim/device/call_costs.h"
 
 namespace memreplay {
 
-// The costs in the table, and where they were measured.
+// Returns whether the first bytes are those of a report in JSON.
+bool LooksLikeReport(std::string_view text);
+// Parses a report and ignores fields that this version does not know. Error: InvalidArgument.
+absl::StatusOr<proto::Report> ParseReport(std::string_view json);
+
+// The costs in the table of `memreplay gpu --costs-out`, and where they were measured.
 struct DriverCosts {
   CallCosts costs;        // medians
   std::string card_text;  // "NVIDIA H100 PCIe, driver 13.0, 2026-11-20"
