@@ -10,7 +10,7 @@ A note changes nothing that a script does: it runs no method that a class of the
 something fails all the same, _lost.py keeps the reason.
 
 `memreplay record` puts this file into the processes that it starts, and memreplay.recording() uses it from the package,
-so it imports nothing of either but _lost.py, which both have.
+so it imports nothing of either but _holders.py and _lost.py, which both have.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ import os
 import sys
 import threading
 import weakref
+from array import array
 from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
 
+from ._holders import Holders
 from ._lost import fields_of, name_of, quietly
 
 KEY = "memreplay"
+_COLUMNS = 5  # of a row of the notes
 VERSION = 1
 
 # The snapshot has these texts; a reader ignores unknown ones.
@@ -149,7 +152,9 @@ class Notes:
                  count: Optional[Callable[[int], int]] = None) -> None:
         self.torch = torch
         self._place = count or self._place_by_statistics
-        self._rows: List[Tuple[int, int, int, int, int]] = []  # device, kind, place, name, address
+        # Five numbers a row: device, kind, place, name, address. Tuples would move the collections of Python, which
+        # counts what it has to look at, and with them what the script's garbage frees.
+        self._rows = array("q")
         self._names: Dict[str, int] = {"": 0}
         self._devices: List[int] = [0]  # that have memory
         self._places: Dict[int, int] = {}  # of the last note, by device
@@ -168,6 +173,7 @@ class Notes:
         self._optimizer_hooks: List[Any] = []
         self._late_state: Dict[int, int] = {}  # optimizers whose state no backward pass has met -> its bytes
         self._met_state: Set[int] = set()  # those whose state one has met
+        self.holders = Holders(torch, modules_of)
         self._engine: Optional[_Engine] = None
         self._undo_watching: Optional[Callable[[], Any]] = None
         self._is_compiled: Set[str] = set()  # "module", "function"
@@ -316,7 +322,7 @@ class Notes:
             place = self._places[device] = self._place(device)
             for options, number in self._pools:
                 text = self._names.setdefault(options, len(self._names))
-                self._rows.append((device, _NUMBER["mem_pool"], place, text, number))
+                self._rows.extend((device, _NUMBER["mem_pool"], place, text, number))
             self._pools = []
 
     def _noting(self, setter: Callable[[str], Any]) -> Callable[[str], Any]:
@@ -342,7 +348,7 @@ class Notes:
         self._places[device] = self._place(device)
         text = self._names.setdefault(repr(fraction), len(self._names))
         total = self.torch.cuda.get_device_properties(device).total_memory
-        self._rows.append((device, _NUMBER["memory_fraction"], self._places[device], text, total))
+        self._rows.extend((device, _NUMBER["memory_fraction"], self._places[device], text, total))
 
     def _note_fractions_at_start(self) -> None:
         """Notes what the script set before the notes began; what the environment sets is in the settings."""
@@ -363,13 +369,15 @@ class Notes:
         text = self._names.setdefault(settings, len(self._names))
         for device in range(self.torch.cuda.device_count()):
             self._places[device] = self._place(device)
-            self._rows.append((device, _NUMBER["settings"], self._places[device], text, 0))
+            self._rows.extend((device, _NUMBER["settings"], self._places[device], text, 0))
 
-    def _first_settings(self, rows: List[Tuple[int, int, int, int, int]]) -> List[Tuple[int, int, int, int, int]]:
-        """What held at the start, if it did not hold to the end."""
-        changed = {row[0] for row in rows if row[1] == _NUMBER["settings"]}
+    def _first_settings(self) -> Iterator[int]:
+        """Yields rows of what held at the start, if it did not hold to the end."""
         texts = [self._names.setdefault(settings, len(self._names)) for settings in self._settings]
-        return [(device, _NUMBER["settings"], 0, text, 0) for device in changed for text in texts]
+        for device in {device for device, kind in zip(self._rows[::_COLUMNS], self._rows[1::_COLUMNS])
+                       if kind == _NUMBER["settings"]}:
+            for text in texts:
+                yield from (device, _NUMBER["settings"], 0, text, 0)
 
     # Places and rows.
 
@@ -388,7 +396,7 @@ class Notes:
         text = self._names.setdefault(name, len(self._names))
         for device in self._devices:
             place = self._places[device] = self._place(device)
-            self._rows.append((device, _NUMBER[kind], place, text, 0))
+            self._rows.extend((device, _NUMBER[kind], place, text, 0))
 
     def _note_tensor(self, kind: str, name: str, tensor: Any) -> None:
         """Notes what the storage of a tensor is, at the place of the last note."""
@@ -405,7 +413,7 @@ class Notes:
         place = self._places.get(device)
         if place is None:
             place = self._places[device] = self._place(device)
-        self._rows.append((device, _NUMBER[kind], place, self._names.setdefault(name, len(self._names)), address))
+        self._rows.extend((device, _NUMBER[kind], place, self._names.setdefault(name, len(self._names)), address))
 
     def _note_gradient(self, name: str, tensor: Any) -> None:
         of = self.torch.Tensor
@@ -438,8 +446,10 @@ class Notes:
         with self.torch._C.DisableTorchFunction():
             self._look_for_devices()
             self._places.clear()
-            self._note("forward" if self.torch.is_grad_enabled() else "evaluation", name_of(type(module)))
+            is_training = self.torch.is_grad_enabled()
+            self._note("forward" if is_training else "evaluation", name_of(type(module)))
             self._open.append(_Open(module, True, row))
+            self.holders.model_called(module, is_training)
             noted = len(self._rows)
             self._see_model(module)
             self._note_tensors("input", args)
@@ -487,13 +497,12 @@ class Notes:
         while len(self._open) > position:
             row = self._open.pop().row
             places = [(device, self._place(device)) for device in self._devices]
-            if row >= 0 and len(self._rows) - row == len(places) and \
-                    [(kept[0], kept[2]) for kept in self._rows[row:]] == places:
+            if row >= 0 and list(zip(self._rows[row::_COLUMNS], self._rows[row + 2::_COLUMNS])) == places:
                 del self._rows[row:]  # nothing was allocated or freed meanwhile
                 continue
             for device, place in places:
                 self._places[device] = place
-                self._rows.append((device, _NUMBER["end"], place, 0, 0))
+                self._rows.extend((device, _NUMBER["end"], place, 0, 0))
 
     @quietly("the modules, parameters and buffers of a model")
     def _see_model(self, model: Any) -> None:
@@ -533,6 +542,7 @@ class Notes:
                 self._note("backward")
                 if self._backward == 0:
                     self._note_tensors("loss", args[:1])
+            self.holders.backward_begins(*args)
 
     @quietly("gradients after a backward pass")
     def _end_backward(self) -> None:
@@ -546,6 +556,7 @@ class Notes:
                             del self._parameters[key]
                         else:
                             self._note_gradient(name, parameter)
+                    self.holders.step_ended("backward pass")
 
     @quietly("where an optimizer's step begins")
     def _before_step(self, optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -560,6 +571,7 @@ class Notes:
             with self.torch._C.DisableTorchFunction():
                 self._note("end")
                 self._see_optimizer(optimizer)
+                self.holders.optimizer_stepped(optimizer)
                 if id(optimizer) not in self._met_state:
                     states = [value for _, value in dict.items(fields_of(optimizer).get("state", {}))]
                     self._late_state[id(optimizer)] = sum(
@@ -712,16 +724,16 @@ class Notes:
         """Returns what goes under KEY into a snapshot that was just taken: plain lists, one for each field."""
         with self.torch._C.DisableTorchFunction():
             end = {device: self._place(device) for device in range(self.torch.cuda.device_count())}
-            before, self._rows = self._rows, list(self._rows)
+            before, self._rows = self._rows, self._rows[:]
             known, self._known = self._known, {}
             self._places = dict(end)
             self._see_all()
-            rows = self._first_settings(self._rows) + self._rows
+            rows = array("q", self._first_settings()) + self._rows
             self._rows, self._known = before, known
+        columns = [rows[column::_COLUMNS] for column in range(_COLUMNS)]
         devices = []
-        for device in sorted({row[0] for row in rows}):
-            own = [row for row in rows if row[0] == device]
-            devices.append({"device": device, "end": end[device], "kind": [row[1] for row in own],
-                            "place": [row[2] for row in own], "name": [row[3] for row in own],
-                            "address": [row[4] for row in own]})
+        for device in sorted(set(columns[0])):
+            own = [[value for of, value in zip(columns[0], column) if of == device] for column in columns]
+            devices.append({"device": device, "end": end[device],
+                            **dict(zip(("kind", "place", "name", "address"), own[1:]))})
         return {"version": VERSION, "kinds": list(KINDS), "names": list(self._names), "devices": devices}

@@ -182,6 +182,8 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
         recording without its beginning still shows much, but less exactly.
       stacks: "python" frames, or "all" for C++ frames too.
 
+    What grows from step to step, and which variables hold memory, is printed on stderr (docs/causes.md).
+
     If the block ends by an error about memory, it is explained on stderr. Where memory of the GPU ran out, that is why,
     what would have helped, and the page of out.oom.pickle (report_oom()). Where memreplay.on_oom() was called, it does
     all of that instead, into its own files.
@@ -205,7 +207,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
     is_on = True
     ran_out: Optional[pathlib.Path] = None  # what was written where memory ran out
 
-    ended = ""
+    ended, is_explained = "", False
 
     def write(to: pathlib.Path) -> Optional[pathlib.Path]:
         try:
@@ -216,6 +218,8 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
 
     def observe(device: int, size: int, device_total: int, device_free: int) -> None:
         nonlocal ran_out
+        if is_on and notes is not None:
+            notes.holders.ran_out()
         if is_on and _watch is None:
             ran_out = write(_named(path, "oom"))
 
@@ -226,6 +230,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
     except BaseException as error:
         ended = _ending.words_for(error)
         if ran_out is not None and type(error).__name__ == "OutOfMemoryError":
+            is_explained = True
             _lost.quietly("why memory ran out")(report_oom)(ran_out)
         elif _watch is None or type(error).__name__ != "OutOfMemoryError":
             tell(error)
@@ -236,6 +241,8 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
         write(path)
         if notes is not None:
             _lost.quietly("where the notes end")(notes.stop)()
+            for text in notes.holders.sentences():
+                print("  " if is_explained else "memreplay: ", text, sep="", file=sys.stderr or None)
         _blocks.remove(notes)
         _lost.quietly("where PyTorch's recording ends")(_stop)()
         if _watch is not None:

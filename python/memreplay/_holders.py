@@ -1,0 +1,521 @@
+"""Finds who holds memory of the GPU, by asking the live process: which variables, and by which path of references.
+
+A look is one bounded pass over what the variables of running functions and of modules reach. It is made where memory
+runs out, and at a few steps' ends of a script whose live memory grows from step to step, so others cost nothing. A look
+allocates nothing on the GPU, runs no code of the script, collects no garbage and keeps nothing of the script alive.
+
+`memreplay record` uses this file as it does _notes.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dis
+import gc
+import json
+import os
+import sys
+import time
+import types
+import weakref
+from collections import deque
+from typing import (
+    Any,
+    Callable,
+    Deque,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    NamedTuple,
+    Sequence,
+    Set,
+    Tuple,
+)
+
+from ._lost import fields_of, name_of, quietly
+
+_MAX_OBJECTS = 400_000  # that a look visits
+_MAX_SECONDS = 2.0  # that a look takes
+_MAX_CYCLE = 3_000  # objects among which a cycle of one tensor is searched
+_MAX_CYCLE_NAMES = 4
+_MAX_ROWS = 3  # holders that are named
+_MAX_LOSSES = 16  # of the last backward passes
+_MAX_PATH = 60  # characters
+_LOOKS = (4, 8, 32, 128, 1024)  # after as many steps
+_STEPS = ("step", "backward", "call", "evaluation")  # the first of the first three that a script has are its steps
+_TRAINING = _STEPS[:2]  # what grows from call to call may be a text that is generated, unless memory runs out
+_WORTH_NAMING = 1 << 20  # bytes
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", os.path.dirname(os.__file__) + os.sep)
+_NOTHING = "nothing in Python (C++, or a call that runs)"
+_GRAPH = "the autograd graph of "
+_CYCLE = "a cycle of references that Python has not collected yet: "
+_CYCLE_IN_GRAPH = "a cycle through autograd's graph, which Python cannot collect: "
+_EXCEPTION = "exception "
+# What ends it, by how a path begins; the first that fits.
+_KEPT = 3  # of them, also where memory ran out: a pass that runs has its graph
+_REMEDIES = (
+    (_CYCLE, "keep tensors by ctx.save_for_backward() instead of attributes, or call gc.collect() after each step"),
+    (_CYCLE_IN_GRAPH, "keep no output of a Function as an attribute of its ctx"),
+    (_EXCEPTION, "keep str() of the exception instead, and try again after the except block"),
+    (_GRAPH, "keep .item() or .detach() of it, or compute it under torch.no_grad()"),
+    ("`self.tensors` of EvalLoopContainer",
+     "give Trainer preprocess_logits_for_metrics, or eval_accumulation_steps"),
+    ("", "drop it, or move what it keeps to the host with .cpu()"),
+)
+_OPTIMIZED = 1  # of co_flags: the variables of a function
+# A function that uses one of these may keep the dict in which releases before 3.13 return a frame's variables.
+_LOOKS_AT_ITSELF = {"locals", "vars", "dir", "eval", "exec", "f_locals"}
+_NO_MEMORY = (RuntimeError, AttributeError, NotImplementedError, TypeError)  # what tensors without memory raise
+
+
+def _variables(frame: Any) -> Dict[str, Any]:
+    """Returns a function's variables; the frame keeps no copy of them."""
+    code, found = frame.f_code, {}
+    if not code.co_flags & _OPTIMIZED:
+        return frame.f_globals if frame.f_locals is frame.f_globals else {}
+    if sys.gettrace() is None and not _LOOKS_AT_ITSELF & set(code.co_names):
+        kept = frame.f_locals
+        found = dict(kept.items())
+        if type(kept) is dict:
+            kept.clear()
+    return found
+
+
+def _stack_of(frame: Any) -> Iterator[Any]:
+    while frame is not None:
+        if not frame.f_code.co_filename.startswith(_OWN):
+            yield frame
+        frame = frame.f_back
+
+
+def _is_library(file: Any) -> bool:
+    return type(file) is not str or file.startswith("<frozen") or any(folder in file for folder in _LIBRARIES)
+
+
+def _place(code: Any, name: str) -> str:
+    """Returns where a variable is set last, as "main() (train.py:12)"."""
+    lines, line, found = dict(dis.findlinestarts(code)), 0, 0
+    for each in dis.get_instructions(code):
+        line = lines.get(each.offset) or line
+        if each.opname.startswith("STORE_") and each.argval == name:
+            found = line
+    file = code.co_filename.rpartition(os.sep)[2] + (f":{found}" if found else "")
+    return f"{code.co_name}() ({file})" if code.co_flags & _OPTIMIZED else file
+
+
+def grows(live: List[int]) -> int:
+    """Returns by how many bytes a step what is live grows, once steps have warmed up; 0: it does not."""
+    late = live[max(2, len(live) // 4):]
+    third = len(late) // 3
+    if third < 2:
+        return 0
+    parts = [late[len(late) - third * k:len(late) - third * (k - 1)] for k in (3, 2, 1)]
+    if max(parts[0]) >= min(parts[1]) or max(parts[1]) >= min(parts[2]):
+        return 0
+    first, second = sum(parts[1]) - sum(parts[0]), sum(parts[2]) - sum(parts[1])
+    return second // third ** 2 if 2 * second >= first and first + second >= third * _WORTH_NAMING else 0
+
+
+class _Seen(NamedTuple):
+    """An object that a look has reached."""
+
+    value: Any
+    parent: int  # the id of what refers to it; 0: a running function or a module
+    name: str  # of the variable; "" if the parent is no frame
+    where: Any  # the variable's code, or the name of its module
+
+
+class _Look:
+    """What Python's variables reach now. It holds on to objects of the script, and lives no longer than its caller."""
+
+    def __init__(self, torch: Any) -> None:
+        self._tensor, self._optimizer = torch.Tensor, torch.optim.Optimizer
+        self._parameter = torch.nn.Parameter
+        self._seen: Dict[int, _Seen] = {}
+        self._waiting: Deque[Any] = deque()
+        self._paths: Dict[int, str] = {}  # by id
+        self.largest: Any = None  # the tensor whose graph is
+        self._next: Dict[int, Any] = {}  # by the id of a class: what reads next_functions; None: it is no node
+        end = time.monotonic() + _MAX_SECONDS
+        # The script's own names come first, and mostly explain all; of several, those that live longest. Few tuples at a
+        # time: Python keeps freed ones, and counts them until its next collection.
+        wheres: List[List[Any]] = [[], [], []]
+        variables: List[List[Dict[str, Any]]] = [[], [], []]
+        for frame in [frame for thread in sys._current_frames().values() for frame in reversed(list(_stack_of(thread)))]:
+            rank = int(_is_library(frame.f_code.co_filename))
+            wheres[rank].append(frame.f_code)
+            variables[rank].append(_variables(frame))
+        for name in list(sys.modules):
+            module = sys.modules.get(name)
+            if issubclass(type(module), types.ModuleType) and not name.startswith("memreplay"):
+                fields = fields_of(module)
+                rank = 2 * _is_library(fields.get("__file__"))
+                wheres[rank].append(name)
+                variables[rank].append(fields)
+        self._left = [each for each in gc.get_objects()
+                      if issubclass(type(each), self._tensor) and self._memory(each)[0] > 0]
+        for rank in range(3):
+            if rank > 0 and not self._may_lead_on():
+                break
+            for where, found in zip(wheres[rank], variables[rank]):
+                for name in list(found):
+                    self._add(dict.get(found, name), 0, name, where)
+                while self._waiting and len(self._seen) < _MAX_OBJECTS and time.monotonic() < end:
+                    self._spread(self._waiting.popleft())
+            self._left[:] = [each for each in self._left if id(each) not in self._seen]
+
+    def _spread(self, value: Any) -> None:
+        if type(value) is types.FrameType:
+            for name, child in dict.items(_variables(value)):
+                self._add(child, id(value), name, value.f_code)
+        for child in self._referents(value):
+            self._add(child, id(value))
+
+    def _may_lead_on(self) -> bool:
+        """Returns whether something in Python that was not reached may lead to much of what is left."""
+        largest = sorted(self._left, key=lambda each: self._memory(each)[1])[-3:]
+        return any(self._memory(each)[1] >= _WORTH_NAMING and self._cycle(each) == _NOTHING and
+                   any(type(found) is not types.FrameType and found is not self._left and found is not largest
+                       for found in gc.get_referrers(each)) for each in largest)
+
+    def _add(self, value: Any, parent: int, name: str = "", where: Any = None) -> None:
+        if id(value) not in self._seen and gc.is_tracked(value) and not issubclass(type(value), types.ModuleType):
+            self._seen[id(value)] = _Seen(value, parent, name, where)
+            self._waiting.append(value)
+
+    def _is_node(self, value: Any) -> bool:
+        """Returns whether an object is a node of autograd's graph."""
+        kind = type(value)
+        if id(kind) not in self._next:
+            fields = [type.__dict__["__dict__"].__get__(each) for each in type.__dict__["__mro__"].__get__(kind)]
+            self._next[id(kind)] = next((each["next_functions"] for each in fields if "next_functions" in each), None)
+        return self._next[id(kind)] is not None
+
+    def _next_nodes(self, node: Any) -> List[Any]:
+        return [each for each, _ in self._next[id(type(node))].__get__(node) or () if each is not None]
+
+    def _nodes_of(self, roots: List[Any]) -> Dict[int, Any]:
+        """Returns the nodes of the graphs of tensors, by id."""
+        waiting = [node for node in map(self._tensor.grad_fn.__get__, roots) if node is not None]
+        found: Dict[int, Any] = {}
+        while waiting and len(found) < _MAX_OBJECTS:
+            node = waiting.pop()
+            if id(node) not in found and self._is_node(node):
+                found[id(node)] = node
+                waiting += self._next_nodes(node)
+        return found
+
+    def _referents(self, value: Any) -> List[Any]:
+        """Returns what an object refers to, without what leads from everything to everything."""
+        kind, of = type(value), self._tensor
+        if kind is types.FrameType:
+            return []
+        if kind is types.FunctionType:
+            return [value.__closure__, value.__defaults__, value.__kwdefaults__]
+        found = gc.get_referents(value)
+        if issubclass(kind, type):
+            return [each for each in found if type(each) is dict]
+        if issubclass(kind, of):
+            with contextlib.suppress(RuntimeError):  # such as of a view that was changed
+                found.append((of.grad if of.is_leaf.__get__(value) else of.grad_fn).__get__(value))
+            return found
+        if kind is not dict:
+            found = [each for each in found if not issubclass(type(each), type)]
+        return found + self._next_nodes(value) if self._is_node(value) else found
+
+    def _memory(self, tensor: Any) -> Tuple[int, int]:
+        """Returns the address and the size of a tensor's memory on a GPU; 0 and 0 if it has none."""
+        of = self._tensor
+        try:
+            if type.__getattribute__(type(tensor), "__torch_dispatch__") is not of.__torch_dispatch__:
+                return 0, 0  # it stands for other tensors, or for none
+            if of.is_cuda.__get__(tensor):
+                storage = of.untyped_storage(tensor)
+                return storage.data_ptr(), storage.nbytes()
+        except _NO_MEMORY:
+            pass
+        return 0, 0
+
+    def holders(self, live: int, losses: List[Any]) -> Dict[str, List[int]]:
+        """Returns how many tensors, bytes and nodes of graphs each path holds of `live` bytes.
+
+        The graphs of `losses` hold nothing more.
+        """
+        freed = self._nodes_of(losses)
+        tensors: Dict[str, Any] = {}  # by path: the first of those whose graphs it holds
+        rows: Dict[str, List[int]] = {}
+        known: Set[int] = set()
+        first: Dict[int, int] = {}  # by the id of what a graph has: the id of the tensor whose graph it is
+
+        def count(path: str, tensor: Any) -> None:
+            address, size = self._memory(tensor)
+            row = rows.setdefault(path, [0, 0, 0])
+            if address not in known:
+                known.add(address)
+                row[0] += 1
+                row[1] += size
+
+        for at, seen in self._seen.items():
+            if seen.parent in first:
+                first[at] = first[seen.parent]
+            if issubclass(type(seen.value), self._tensor):
+                first.setdefault(at, at)
+                if self._memory(seen.value)[0] > 0:
+                    count(self._path(at, first), seen.value)
+            elif at in first and at not in freed and self._is_node(seen.value):
+                path = self._path(first[at], first)
+                tensors.setdefault(path, self._seen[first[at]].value)
+                rows.setdefault(path, [0, 0, 0])[2] += 1
+        for each in self._left:
+            if self._memory(each)[0] not in known:
+                count(self._cycle(each), each)
+        largest = max(rows, key=lambda path: rows[path][2], default="")
+        if largest and rows[largest][2] > 0 and _NOTHING in rows:  # what only C++ holds, of what Python has made
+            rows[_GRAPH + largest] = [*rows.pop(_NOTHING)[:2], rows[largest][2]]
+            self.largest = tensors.get(largest)
+        rows[_NOTHING] = [0, live - sum(row[1] for row in rows.values()), 0]
+        return rows
+
+    def _path(self, at: int, first: Dict[int, int]) -> str:
+        if at not in self._paths:
+            self._paths[at] = self._path_of(at, first)
+        return self._paths[at]
+
+    def _path_of(self, at: int, first: Dict[int, int]) -> str:
+        """Returns how a variable leads to an object."""
+        inside, before, is_traceback = "", "", False
+        seen = self._seen[at]
+        if issubclass(type(seen.value), self._parameter):
+            return "parameters"
+        while seen.parent:
+            parent = self._seen[seen.parent]
+            kind = type(parent.value)
+            if kind is types.FrameType:
+                before, inside, is_traceback = f"{seen.where.co_name}()'s `{seen.name}{inside}`", "", True
+            elif self._is_node(parent.value):
+                before = f"attribute `{inside[1:]}` of the autograd context {name_of(kind)} in the graph of "
+                return before + self._path(first[seen.parent], first)
+            elif issubclass(kind, self._optimizer):
+                return f"the state of an optimizer ({name_of(kind)})"
+            elif kind is types.FunctionType:
+                before, inside = "closure of ", ""
+            elif issubclass(kind, self._parameter):
+                return "gradients"
+            elif not is_traceback:
+                inside = self._step(parent, seen.value) + inside
+            seen = parent
+        if len(inside) > _MAX_PATH:
+            inside = "..." + inside[-_MAX_PATH:]
+        kind = type(seen.value)
+        where = f"module {seen.where}" if type(seen.where) is str else _place(seen.where, seen.name)
+        variable = f"`{seen.name}{inside}`"
+        if is_traceback:
+            return f"{_EXCEPTION}{variable} in {where}, whose frames hold {before}"
+        if seen.name == "self":
+            return f"{before}{variable} of {name_of(kind)}"
+        word = name_of(kind) + " " if inside.startswith("[") else ""
+        return f"{before}{word}{variable} in {where}"
+
+    def _step(self, parent: _Seen, value: Any) -> str:
+        """Returns how an object refers to another one: ".kept", "[]" or, if that says nothing, ""."""
+        kind = type(parent.value)
+        if issubclass(kind, dict):
+            owner = self._seen.get(parent.parent)
+            if owner is None or parent.name or issubclass(type(owner.value), (dict, list, tuple, set, deque)):
+                return "[]"
+            fields = parent.value
+        elif issubclass(kind, (list, tuple, set, deque)):
+            owner = self._seen.get(parent.parent)
+            return "" if owner is not None and type(owner.value) is types.FunctionType else "[]"
+        else:
+            try:
+                fields = fields_of(parent.value)
+            except AttributeError:
+                return ""
+        names = [key for key, each in dict.items(fields) if each is value and type(key) is str]
+        return f".{names[0]}" if names else ""
+
+    def _cycle(self, tensor: Any) -> str:
+        """Returns the cycle of references that a tensor to which no variable leads is in, or _NOTHING."""
+        for words, referents in ((_CYCLE, self._collectors), (_CYCLE_IN_GRAPH, self._referents)):
+            parents: Dict[int, Tuple[Any, Any]] = {}
+            waiting = deque([tensor])
+            while waiting and len(parents) < _MAX_CYCLE:
+                value = waiting.popleft()
+                for child in referents(value):
+                    if child is tensor:
+                        names: List[str] = []
+                        while value is not tensor:
+                            kind = type(value)
+                            names += [f".{key}" for key, each in dict.items(value) if each is child] \
+                                if kind is dict else [" -> " + name_of(kind)]
+                            child, value = value, parents[id(value)][1]
+                        return words + name_of(type(tensor)) + "".join(names[:-_MAX_CYCLE_NAMES - 1:-1])
+                    if id(child) not in parents and id(child) not in self._seen and gc.is_tracked(child):
+                        parents[id(child)] = child, value
+                        waiting.append(child)
+        return _NOTHING
+
+    @staticmethod
+    def _collectors(value: Any) -> List[Any]:
+        """Returns what Python's collector sees an object refer to, without what leads to everything."""
+        if issubclass(type(value), (type, types.FunctionType, types.ModuleType)):
+            return []
+        return gc.get_referents(value)
+
+
+class Holders:
+    """What grows from step to step in this process, and who holds what is live."""
+
+    def __init__(self, torch: Any, modules_of: Callable[[Any], Iterable[Tuple[str, Any]]]) -> None:
+        """`modules_of` yields the paths and modules of a model without running its code."""
+        self.torch, self._modules_of = torch, modules_of
+        self._live: Dict[str, List[int]] = {}  # by kind of step: bytes at each one's end
+        # Looks are kept as JSON: objects that Python's collector counts would move its collections.
+        self._before: Dict[str, str] = {}  # by kind of step: the look before the last one
+        self._last: Dict[str, str] = {}
+        self._held = ""  # when memory ran out
+        self._losses: Deque[Any] = deque(maxlen=_MAX_LOSSES)  # weak references to those whose graphs backward has freed
+        self._largest: Any = None  # a weak reference to the tensor whose graph was the largest when a step ended
+        self._outlived = False  # whether such a tensor was there when the next step ended
+        self._evaluated: Any = None  # a weak reference to the model that was called in eval mode, with gradients
+        self._differentiated = False  # whether a backward pass came after that
+        self._inactive: Dict[str, bool] = {}  # models that are trained in eval mode: whether they would checkpoint
+
+    def _now(self) -> int:
+        return sum(self.torch._C._cuda_memoryStats(device)["allocated_bytes"]["all"]["current"]
+                   for device in range(self.torch.cuda.device_count()))
+
+    @quietly("which graphs a backward pass frees")
+    def backward_begins(self, losses: Any, _: Any = None, keeps_graph: Any = False, *more: Any) -> None:
+        """Takes the arguments of autograd's engine."""
+        self._differentiated = self._evaluated is not None
+        if not keeps_graph:
+            self._losses.extend(weakref.ref(loss) for loss in losses if issubclass(type(loss), self.torch.Tensor))
+
+    def _is_step(self, kind: str) -> bool:
+        """Returns whether nothing that a script has is more of a step; evaluation is a step in addition."""
+        return not kind.startswith(_STEPS[1:3]) or \
+            not any(each.startswith(_STEPS[:_STEPS.index(kind.split()[0])]) for each in self._live)
+
+    @quietly("whether a model is trained in eval mode")
+    def model_called(self, module: Any, is_graded: bool) -> None:
+        """Notes the call of an outermost module, which ends the step before it."""
+        name = name_of(type(module))
+        self.step_ended(f"{'call' if is_graded else 'evaluation'} of {name}")
+        if is_graded:
+            self._evaluated = weakref.ref(module) if fields_of(module).get("training") is False else None
+
+    @quietly("whether a model that is trained in eval mode would checkpoint")
+    def optimizer_stepped(self, optimizer: Any) -> None:
+        self.step_ended(f"step of {name_of(type(optimizer))}")
+        module = self._evaluated() if self._evaluated is not None and self._differentiated else None
+        self._evaluated, self._differentiated = None, False
+        if module is not None and name_of(type(module)) not in self._inactive:
+            self._inactive[name_of(type(module))] = any(fields_of(each).get("gradient_checkpointing") is True
+                                                        for _, each in self._modules_of(module))
+
+    @quietly("whether memory grows from step to step")
+    def step_ended(self, kind: str) -> None:
+        """Notes what is live at the end of a `kind` of step: its first word is one of _STEPS."""
+        live = self._live.setdefault(kind, [])
+        if not self._is_step(kind):
+            return
+        live.append(self._now())
+        number = len(live)
+        if self._largest is not None:
+            self._outlived = self._outlived or self._largest() is not None
+            self._largest = None
+        if number in _LOOKS and live[-1] - min(live[number // 2:]) >= _WORTH_NAMING:
+            if kind in self._last:
+                self._before[kind] = self._last[kind]
+            self._last[kind] = self._look()
+
+    @quietly("who holds memory when it runs out")
+    def ran_out(self) -> None:
+        self._held = self._look()
+        for kind in self._last:
+            self._before.setdefault(kind, self._last[kind])
+            self._last[kind] = self._held
+
+    def _look(self) -> str:
+        """Returns what _Look.holders() does, as JSON, with what is live under ""."""
+        was_on = gc.isenabled()
+        gc.disable()  # what it frees is the script's to free
+        try:
+            with self.torch._C.DisableTorchFunction():
+                live = self._now()
+                losses = [each for each in (reference() for reference in self._losses) if each is not None]
+                look = _Look(self.torch)
+                rows = {**look.holders(live, losses), "": [0, live, 0]}
+                self._largest = weakref.ref(look.largest) if look.largest is not None else None
+                return json.dumps(rows)
+        finally:
+            if was_on:
+                gc.enable()
+
+    def found(self) -> Dict[str, Any]:
+        """Returns the fields of RecordedProcess in proto/record.proto that say who holds memory."""
+        growth, held = self._growth(), json.loads(self._held or "{}")
+        grown = [row["path"] for row in growth["holders"]] if growth else []
+        unnamed = ("", _NOTHING, *grown)
+        inactive = [f"{name} is trained in eval mode, where its gradient checkpointing does nothing: call train() on it"
+                    if checkpoints else
+                    f"{name} is trained in eval mode, where dropout and most checkpointing do nothing: call train() on it"
+                    for name, checkpoints in self._inactive.items()]
+        return {"inactive": inactive, "growth": growth, "kept": [] if growth else self._kept(),
+                "held": _largest({path: row for path, row in held.items()
+                                  if path not in unnamed and 20 * row[1] > held[""][1]}, _REMEDIES[:_KEPT])}
+
+    def sentences(self) -> List[str]:
+        """Returns the same for people, with what to do."""
+        found = self.found()
+        growth = found["growth"]
+        parts = [("held when memory ran out", found["held"]), ("kept beyond a step", found["kept"])]
+        if growth:
+            parts.insert(0, (f"grows {growth['bytes'] / 2**20:.1f} MiB with each {growth['step']}", growth["holders"]))
+        texts = [words + ": " + "; ".join(
+            f"{row['bytes'] / 2**20:.1f} MiB by {row['path']}" + (f" ({row['remedy']})" if row["remedy"] else "")
+            for row in rows) for words, rows in parts if rows]
+        texts += found["inactive"]
+        return texts
+
+    def _growth(self) -> Any:
+        for kind, live in self._live.items():
+            size = grows(live) if self._is_step(kind) and (self._held or kind.startswith(_TRAINING)) else 0
+            holders = self._grown(kind) if size > 0 else []
+            if size > 0 and not (holders and holders[0]["path"].startswith(_CYCLE)):  # which Python collects in time
+                return {"step": kind, "steps": len(live), "bytes": size, "holders": holders}
+        return None
+
+    def _grown(self, kind: str) -> List[Dict[str, Any]]:
+        if kind not in self._before:
+            return []
+        before, now = json.loads(self._before[kind]), json.loads(self._last[kind])
+        more = {path: [new - old for new, old in zip(row, before.get(path, (0, 0, 0)))] for path, row in now.items()}
+        grown = max(more.pop("")[1], 1)
+        rows = [path for path in more if 5 * more[path][1] > grown and
+                (more[path][2] > 0 or not path.startswith((_GRAPH, _NOTHING)))]
+        return _rows(now, sorted(rows, key=lambda path: -more[path][1]))
+
+    def _kept(self) -> List[Dict[str, Any]]:
+        """Returns graphs and garbage that live beyond a step, as of the look that found most, if they are much."""
+        texts = [*self._before.values(), *self._last.values(), *([self._held] if self._held else [])]
+        looks: List[Dict[str, List[int]]] = list(map(json.loads, texts))
+        found = [{path: row for path, row in look.items() if 4 * row[1] > look[""][1] and
+                    path.startswith((_CYCLE, _GRAPH) if self._outlived else _CYCLE) and row[1] >= _WORTH_NAMING} for look in looks]
+        return _largest(max(found, key=lambda rows: sum(row[1] for row in rows.values()), default={}))
+
+
+def _largest(rows: Dict[str, List[int]], remedies: Sequence[Tuple[str, str]] = _REMEDIES) -> List[Dict[str, Any]]:
+    return _rows(rows, sorted((path for path in rows if rows[path][1] >= _WORTH_NAMING),
+                              key=lambda path: -rows[path][1]), remedies)
+
+
+def _rows(rows: Dict[str, List[int]], paths: List[str], remedies: Sequence[Tuple[str, str]] = _REMEDIES) \
+        -> List[Dict[str, Any]]:
+    return [{"path": path, **dict(zip(("tensors", "bytes", "nodes"), rows[path])),
+             "remedy": next((remedy for begin, remedy in remedies if path.startswith(begin)), "")}
+            for path in paths[:_MAX_ROWS]]

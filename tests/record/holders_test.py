@@ -1,0 +1,74 @@
+"""Tests who holds memory, as `memreplay record` says it: by scripts that have a kind, and by ones that must not."""
+import sys
+
+import events
+from recorded import Case, main
+
+
+class HoldersTest(Case):
+    def found(self, kind, status=0):
+        """Returns what a run of holders.py says, after comparing its events with those of a run without any look."""
+        run = self.record("holders.py", kind)
+        self.assertEqual(run.status, status, run.output)
+        plain = self.record("holders.py", kind, flags=["--no-notes"], name="plain")
+        self.assertIsNone(events.difference(events.events_of(events.load(run.snapshot)),
+                                            events.events_of(events.load(plain.snapshot))))
+        self.assertEqual(run.process["lost"], [])
+        return run.process
+
+    def nothing(self, kind):
+        process = self.found(kind)
+        self.assertFalse(process.get("growth") or process["kept"] or process["held"], process)
+
+    def grows(self, kind, path):
+        """Checks that a run grows by what `path` holds. Returns the holder."""
+        process = self.found(kind)
+        growth = process["growth"]
+        self.assertEqual((growth["step"], int(growth["steps"])), ("step of SGD", 24))
+        self.assertEqual(growth["holders"][0]["path"], path)
+        self.assertEqual(len(growth["holders"]), 1)
+        self.assertEqual((process["kept"], process["held"]), ([], []))
+        return int(growth["bytes"]), growth["holders"][0]
+
+    def test_list(self):
+        grown, holder = self.grows("logged", "`trainer.log[]` in train() (holders.py:70)")
+        self.assertEqual(grown, 1 << 20)
+        self.assertEqual((int(holder["tensors"]), int(holder["bytes"])), (8, 8 << 20))  # after eight steps
+
+    def test_graph(self):
+        self.grows("mean", "the autograd graph of `trainer.mean` in train() (holders.py:70)")
+        self.nothing("mean_detached")
+
+    def test_closure(self):
+        self.assertEqual(self.grows("closure", "closure of `count` in train() (holders.py:71)")[0], 1 << 20)
+
+    def test_cycle(self):
+        kept = self.found("cycle")["kept"][0]
+        self.assertEqual(kept["path"],
+                         "a cycle of references that Python has not collected yet: Tensor -> DoubledBackward.kept")
+        self.assertGreaterEqual(int(kept["tensors"]), 4)
+        self.nothing("saved")
+
+    def test_evaluation(self):
+        kept, = self.found("evaluation")["kept"]
+        self.assertEqual(kept["path"], "the autograd graph of `trainer.score` in train() (holders.py:70)")
+
+    def test_exception(self):
+        held = self.found("exception", status=1)["held"]
+        self.assertEqual(held[0]["path"],
+                         "exception `kept` in retry() (holders.py:84), whose frames hold attempt()'s `held[]`")
+        held = self.found("words", status=1)["held"]
+        self.assertEqual(held[0]["path"], "list `held[]` in attempt() (holders.py:58)")
+
+    def test_training_in_eval_mode(self):
+        self.assertEqual(self.found("eval_mode")["inactive"], [
+            "Sequential is trained in eval mode, where dropout and most checkpointing do nothing: call train() on it"])
+        self.assertEqual(self.found("saved")["inactive"], [])
+
+    def test_what_warms_up_or_varies(self):
+        self.nothing("warm")
+        self.nothing("sizes")
+
+
+if __name__ == "__main__":
+    sys.exit(main(HoldersTest))

@@ -1,0 +1,92 @@
+"""Holds memory from step to step in the way that the first argument names, or lets go of it: holders.py KIND."""
+import sys
+
+import torch
+from torch import nn
+
+SIZE = 1 << 20  # bytes
+
+
+class Doubled(torch.autograd.Function):
+    """Keeps its output as an attribute, which is a cycle, or saves its input."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if KIND == "cycle":
+            ctx.kept = x * 2
+            return ctx.kept
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2
+
+
+class Trainer:
+    """Trains a small model."""
+
+    def __init__(self):
+        self.model = nn.Sequential(nn.Linear(256, 256), nn.ReLU(), nn.Linear(256, 256)).cuda()
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.mean, self.log, self.memo = 0, [], {}
+
+    def step(self, number):
+        rows = {"sizes": 256 * (number * 7 % 5 + 1), "cycle": 32 << 10}.get(KIND, 1024)
+        loss = self.model(torch.randn(rows, 256, device="cuda")).pow(2).mean()
+        if KIND in ("cycle", "saved"):
+            loss = loss + Doubled.apply(self.model(torch.randn(rows, 256, device="cuda"))).mean()
+        other = self.model(torch.randn(rows, 256, device="cuda")).mean()
+        if KIND == "mean":
+            self.mean = 0.9 * self.mean + 0.1 * other
+        elif KIND == "mean_detached":
+            self.mean = 0.9 * self.mean + 0.1 * other.detach()
+        elif KIND == "logged":
+            self.log.append(torch.empty(SIZE, dtype=torch.uint8, device="cuda"))
+        elif KIND == "warm" and number < 5:
+            self.memo[number] = torch.empty(SIZE, dtype=torch.uint8, device="cuda")
+        if KIND == "evaluation" and number == 3:
+            self.score = sum(self.model(torch.randn(8 << 10, 256, device="cuda")).mean() for _ in range(12))
+        if KIND == "eval_mode":
+            self.model.eval()
+        loss.backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+
+def attempt(pieces):
+    held = []
+    for _ in range(pieces):
+        held.append(torch.empty(SIZE << 10, dtype=torch.uint8, device="cuda"))
+
+
+def counted(values):
+    def count():
+        values.append(torch.empty(SIZE, dtype=torch.uint8, device="cuda"))
+    return count
+
+
+def train():
+    trainer = Trainer()
+    count = counted([])
+    for number in range(24):
+        trainer.step(number)
+        if KIND == "closure":
+            count()
+
+
+def retry():
+    kept = None
+    for pieces in (30, 5):
+        try:
+            attempt(pieces)
+        except torch.cuda.OutOfMemoryError as error:
+            kept = error if KIND == "exception" else str(error)
+    return kept is None
+
+
+KIND = sys.argv[1]
+if KIND in ("exception", "words"):
+    retry()
+else:
+    train()
