@@ -19,19 +19,7 @@ import time
 import types
 import weakref
 from collections import deque
-from typing import (
-    Any,
-    Callable,
-    Deque,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    NamedTuple,
-    Sequence,
-    Set,
-    Tuple,
-)
+from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Set, Tuple
 
 from ._lost import fields_of, name_of, quietly
 
@@ -139,17 +127,18 @@ class _Look:
         self.largest: Any = None  # the tensor whose graph is
         self._next: Dict[int, Any] = {}  # by the id of a class: what reads next_functions; None: it is no node
         end = time.monotonic() + _MAX_SECONDS
-        # The script's own names come first, and mostly explain all; of several, those that live longest. Few tuples at a
-        # time: Python keeps freed ones, and counts them until its next collection.
+        # The script's own names come first, and mostly explain all; of several, those that live longest. There are few
+        # tuples at a time: Python keeps freed ones, and counts them until its next collection.
         wheres: List[List[Any]] = [[], [], []]
         variables: List[List[Dict[str, Any]]] = [[], [], []]
-        for frame in [frame for thread in sys._current_frames().values() for frame in reversed(list(_stack_of(thread)))]:
+        for frame in [frame for stack in map(_stack_of, sys._current_frames().values())
+                      for frame in reversed(list(stack))]:
             rank = int(_is_library(frame.f_code.co_filename))
             wheres[rank].append(frame.f_code)
             variables[rank].append(_variables(frame))
         for name in list(sys.modules):
             module = sys.modules.get(name)
-            if issubclass(type(module), types.ModuleType) and not name.startswith("memreplay"):
+            if issubclass(type(module), types.ModuleType) and type(name) is str and not name.startswith("memreplay"):
                 fields = fields_of(module)
                 rank = 2 * _is_library(fields.get("__file__"))
                 wheres[rank].append(name)
@@ -369,7 +358,7 @@ class _Look:
 class Holders:
     """What grows from step to step in this process, and who holds what is live."""
 
-    def __init__(self, torch: Any, modules_of: Callable[[Any], Iterable[Tuple[str, Any]]]) -> None:
+    def __init__(self, torch: Any, modules_of: Callable[[Any], Iterator[Tuple[str, Any]]]) -> None:
         """`modules_of` yields the paths and modules of a model without running its code."""
         self.torch, self._modules_of = torch, modules_of
         self._live: Dict[str, List[int]] = {}  # by kind of step: bytes at each one's end
@@ -461,10 +450,9 @@ class Holders:
         growth, held = self._growth(), json.loads(self._held or "{}")
         grown = [row["path"] for row in growth["holders"]] if growth else []
         unnamed = ("", _NOTHING, *grown)
-        inactive = [f"{name} is trained in eval mode, where its gradient checkpointing does nothing: call train() on it"
-                    if checkpoints else
-                    f"{name} is trained in eval mode, where dropout and most checkpointing do nothing: call train() on it"
-                    for name, checkpoints in self._inactive.items()]
+        inactive = [f"{name} is trained in eval mode, where "
+                    f"{'its gradient checkpointing does' if checkpoints else 'dropout and most checkpointing do'} "
+                    "nothing: call train() on it" for name, checkpoints in self._inactive.items()]
         return {"inactive": inactive, "growth": growth, "kept": [] if growth else self._kept(),
                 "held": _largest({path: row for path, row in held.items()
                                   if path not in unnamed and 20 * row[1] > held[""][1]}, _REMEDIES[:_KEPT])}
@@ -504,18 +492,18 @@ class Holders:
         """Returns graphs and garbage that live beyond a step, as of the look that found most, if they are much."""
         texts = [*self._before.values(), *self._last.values(), *([self._held] if self._held else [])]
         looks: List[Dict[str, List[int]]] = list(map(json.loads, texts))
-        found = [{path: row for path, row in look.items() if 4 * row[1] > look[""][1] and
-                    path.startswith((_CYCLE, _GRAPH) if self._outlived else _CYCLE) and row[1] >= _WORTH_NAMING} for look in looks]
+        kinds = (_CYCLE, _GRAPH) if self._outlived else (_CYCLE,)
+        found = [{path: row for path, row in look.items() if path.startswith(kinds) and 4 * row[1] > look[""][1] and
+                  row[1] >= _WORTH_NAMING} for look in looks]
         return _largest(max(found, key=lambda rows: sum(row[1] for row in rows.values()), default={}))
 
 
-def _largest(rows: Dict[str, List[int]], remedies: Sequence[Tuple[str, str]] = _REMEDIES) -> List[Dict[str, Any]]:
+def _largest(rows: Dict[str, List[int]], remedies: Any = _REMEDIES) -> List[Dict[str, Any]]:
     return _rows(rows, sorted((path for path in rows if rows[path][1] >= _WORTH_NAMING),
                               key=lambda path: -rows[path][1]), remedies)
 
 
-def _rows(rows: Dict[str, List[int]], paths: List[str], remedies: Sequence[Tuple[str, str]] = _REMEDIES) \
-        -> List[Dict[str, Any]]:
+def _rows(rows: Dict[str, List[int]], paths: List[str], remedies: Any = _REMEDIES) -> List[Dict[str, Any]]:
     return [{"path": path, **dict(zip(("tensors", "bytes", "nodes"), rows[path])),
              "remedy": next((remedy for begin, remedy in remedies if path.startswith(begin)), "")}
             for path in paths[:_MAX_ROWS]]
