@@ -130,26 +130,22 @@ bool CudaAsyncAllocator::FreeOnDriver(const Live& live) {
     users.push_back(live.alloc.stream);
     for (const uint32_t user : users) {
       CUevent event = nullptr;
-      if (!context_.Succeeded(context_.Call(DriverCall::kEventCreate, Bytes(0), api.cuEventCreate,
-                                            &event, CU_EVENT_DISABLE_TIMING),
-                              DriverCall::kEventCreate)) {
+      if (!context_.Do(DriverCall::kEventCreate, Bytes(0), "", api.cuEventCreate, &event,
+                       CU_EVENT_DISABLE_TIMING)) {
         continue;
       }
-      context_.Succeeded(context_.Call(DriverCall::kEventRecord, Bytes(0), api.cuEventRecord, event,
-                                       context_.Stream(user)),
-                         DriverCall::kEventRecord);
-      context_.Succeeded(context_.Call(DriverCall::kStreamWaitEvent, Bytes(0),
-                                       api.cuStreamWaitEvent, unifying, event, 0),
-                         DriverCall::kStreamWaitEvent);
+      context_.Do(DriverCall::kEventRecord, Bytes(0), "", api.cuEventRecord, event,
+                  context_.Stream(user));
+      context_.Do(DriverCall::kStreamWaitEvent, Bytes(0), "", api.cuStreamWaitEvent, unifying,
+                  event, 0);
       api.cuEventDestroy(event);  // the driver keeps it until the wait is over
     }
     stream = unifying;
   }
   const Bytes size = live.alloc.size;
   const Address address = live.alloc.address;
-  return context_.Succeeded(
-      context_.Call(DriverCall::kMemFreeAsync, size, api.cuMemFreeAsync, address.value(), stream),
-      DriverCall::kMemFreeAsync, OfBytesAt(size, address));
+  return context_.Do(DriverCall::kMemFreeAsync, size, OfBytesAt(size, address), api.cuMemFreeAsync,
+                     address.value(), stream);
 }
 
 void CudaAsyncAllocator::Free(const Event& request, Observer& out) {
@@ -169,20 +165,17 @@ void CudaAsyncAllocator::Free(const Event& request, Observer& out) {
 
 void CudaAsyncAllocator::EmptyCache(const Event& request, Observer& out) {
   const CudaEntryPoints& api = context_.api();
-  context_.Succeeded(context_.Call(DriverCall::kContextSynchronize, Bytes(0), api.cuCtxSynchronize),
-                     DriverCall::kContextSynchronize);
-  context_.Succeeded(
-      context_.Call(DriverCall::kPoolTrim, Bytes(0), api.cuMemPoolTrimTo, pool_, size_t{0}),
-      DriverCall::kPoolTrim);
+  context_.Do(DriverCall::kContextSynchronize, Bytes(0), "", api.cuCtxSynchronize);
+  context_.Do(DriverCall::kPoolTrim, Bytes(0), "", api.cuMemPoolTrimTo, pool_, size_t{0});
   Observe(request, out);
 }
 
 Bytes CudaAsyncAllocator::Attribute(CUmemPool_attribute attribute) {
   cuuint64_t value = 0;
-  const CUresult result =
-      context_.Call(DriverCall::kPoolAttribute, Bytes(0), context_.api().cuMemPoolGetAttribute,
-                    pool_, attribute, static_cast<void*>(&value));
-  return context_.Succeeded(result, DriverCall::kPoolAttribute) ? Bytes(value) : Bytes(0);
+  const bool is_known =
+      context_.Do(DriverCall::kPoolAttribute, Bytes(0), "", context_.api().cuMemPoolGetAttribute,
+                  pool_, attribute, static_cast<void*>(&value));
+  return is_known ? Bytes(value) : Bytes(0);
 }
 
 Bytes CudaAsyncAllocator::PeakUsed() { return Attribute(CU_MEMPOOL_ATTR_USED_MEM_HIGH); }

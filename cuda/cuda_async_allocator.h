@@ -1,5 +1,5 @@
 // backend:cudaMallocAsync on a real GPU, with the driver's own stream-ordered pool.
-// sim/model/cuda_malloc_async_allocator.h is its simulation.
+// sim/model/async_allocator.h is its simulation.
 #pragma once
 
 #include <cuda.h>

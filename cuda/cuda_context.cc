@@ -1,10 +1,10 @@
 #include "cuda/cuda_context.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "cuda/held_pages.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -103,22 +103,16 @@ CudaContext::~CudaContext() {
 Bytes CudaContext::FreeMemory() {
   size_t free = 0;
   size_t total = 0;
-  if (!Succeeded(Call(DriverCall::kGetInfo, Bytes(0), api().cuMemGetInfo, &free, &total),
-                 DriverCall::kGetInfo)) {
-    return Bytes(0);
-  }
-  return Bytes(free);
+  const bool is_known = Do(DriverCall::kGetInfo, Bytes(0), "", api().cuMemGetInfo, &free, &total);
+  return is_known ? Bytes(free) : Bytes(0);
 }
 
 CUstream CudaContext::Stream(uint32_t index) {
   if (index >= streams_.size()) streams_.resize(index + 1);
   CUstream& stream = streams_[index];
-  if (stream == nullptr) {
-    const CUresult result = Call(DriverCall::kStreamCreate, Bytes(0), api().cuStreamCreate, &stream,
-                                 CU_STREAM_NON_BLOCKING);
-    if (!Succeeded(result, DriverCall::kStreamCreate, StrCat("of stream ", index))) {
-      stream = nullptr;
-    }
+  if (stream == nullptr && !Do(DriverCall::kStreamCreate, Bytes(0), StrCat("of stream ", index),
+                               api().cuStreamCreate, &stream, CU_STREAM_NON_BLOCKING)) {
+    stream = nullptr;
   }
   return stream;
 }
@@ -127,6 +121,66 @@ bool CudaContext::Succeeded(CUresult result, std::string_view call, std::string_
   if (result == CUDA_SUCCESS) return true;
   if (status_.ok()) status_ = driver_.Error(result, call, detail);
   return false;
+}
+
+CUmemAllocationProp PageProperties(const CudaContext& context) {
+  CUmemAllocationProp properties = {};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  properties.location.id = context.card().ordinal;
+  return properties;
+}
+
+HeldPages::~HeldPages() { ReleaseAll(); }
+
+bool HeldPages::Take(Bytes size) {
+  const CUmemAllocationProp properties = PageProperties(context_);
+  CUmemGenericAllocationHandle handle = 0;
+  const CUresult result = context_.Call(DriverCall::kCreate, size, context_.api().cuMemCreate,
+                                        &handle, size.value(), &properties, 0);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) return false;
+  if (!context_.Succeeded(result, DriverCall::kCreate, OfBytes(size))) return false;
+  pieces_.push_back({handle, size});
+  size_ += size;
+  return true;
+}
+
+bool HeldPages::Give() {
+  const Piece piece = pieces_.back();
+  if (!context_.Do(DriverCall::kRelease, piece.size, OfBytes(piece.size),
+                   context_.api().cuMemRelease, piece.handle)) {
+    return false;
+  }
+  pieces_.pop_back();
+  size_ -= piece.size;
+  return true;
+}
+
+void HeldPages::SetSize(Bytes size) {
+  const Bytes page = context_.card().granularity;
+  const Bytes wanted = RoundUp(size, page);
+  while (size_ > wanted) {
+    if (!Give()) return;
+  }
+  // Takes the largest piece available, then smaller ones.
+  for (Bytes piece = wanted - size_; size_ < wanted && piece >= page && context_.status().ok();) {
+    if (!Take(std::min(piece, wanted - size_))) piece = RoundDown(Bytes(piece.value() / 2), page);
+  }
+}
+
+void HeldPages::LeaveFree(Bytes free) {
+  const Bytes page = context_.card().granularity;
+  // Repeats, since a creation may cost the driver more or less than its size.
+  for (int round = 0; round < 8 && context_.status().ok(); ++round) {
+    const Bytes now = context_.FreeMemory();
+    if (now < free + page) return;
+    SetSize(size_ + RoundDown(now - free, page));
+  }
+}
+
+void HeldPages::ReleaseAll() {
+  while (!pieces_.empty() && Give()) {
+  }
 }
 
 }  // namespace memreplay

@@ -61,6 +61,11 @@ class CudaContext {
     log_.Add(call, bytes, taken.count(), result == CUDA_SUCCESS);
     return result;
   }
+  // Does the same and returns whether the function succeeded; see Succeeded().
+  template <typename Function, typename... Args>
+  bool Do(DriverCall call, Bytes bytes, std::string_view detail, Function function, Args... args) {
+    return Succeeded(Call(call, bytes, function, args...), DriverCallName(call), detail);
+  }
   // Returns true for CUDA_SUCCESS; otherwise keeps the first error for status().
   bool Succeeded(CUresult result, std::string_view call, std::string_view detail = "");
   bool Succeeded(CUresult result, DriverCall call, std::string_view detail = "") {
@@ -88,5 +93,41 @@ class CudaContext {
 // Return "of N bytes" and "of N bytes at 0xA", for messages.
 std::string OfBytes(Bytes size);
 std::string OfBytesAt(Bytes size, Address address);
+
+// Unused memory of the GPU: pages without addresses, held so that others do not get them.
+class HeldPages {
+ public:
+  // `context` must outlive it.
+  explicit HeldPages(CudaContext& context) : context_(context) {}
+  ~HeldPages();
+  HeldPages(const HeldPages&) = delete;
+  HeldPages& operator=(const HeldPages&) = delete;
+
+  // Takes or releases memory until `size`, rounded up to whole pages, is held, or as much as the
+  // GPU has. O(log size) calls if free memory is not scattered.
+  void SetSize(Bytes size);
+  // Takes memory until at most `free` bytes (less than a page below it) are free on the GPU.
+  void LeaveFree(Bytes free);
+  // Releases all pages; those that the driver fails to release stay held.
+  void ReleaseAll();
+
+  Bytes size() const { return size_; }
+
+ private:
+  struct Piece {
+    CUmemGenericAllocationHandle handle;
+    Bytes size;
+  };
+  // Returns false if there is no piece of that size.
+  bool Take(Bytes size);
+  bool Give();  // releases the piece taken last
+
+  CudaContext& context_;
+  std::vector<Piece> pieces_;
+  Bytes size_;
+};
+
+// Returns the page properties that memreplay uses for every creation.
+CUmemAllocationProp PageProperties(const CudaContext& context);
 
 }  // namespace memreplay

@@ -13,6 +13,10 @@ constexpr Bytes kUnit = MiB(2);
 
 Bytes WholeUnits(Bytes size) { return RoundUp(std::max(size, Bytes(1)), kUnit); }
 
+// The maximum number of events of one stream that nothing has waited for. Beyond it, the oldest are
+// waited for and reused.
+constexpr size_t kMaxPending = 1024;
+
 }  // namespace
 
 CudaDevice::CudaDevice(CudaContext& context, const CudaDeviceOptions& options)
@@ -115,9 +119,10 @@ void CudaDevice::FreeSegment(Address address, Bytes size) {
   const auto segment = segments_.find(address);
   MEMREPLAY_CHECK(segment != segments_.end(), "free of an address that is no segment");
   MEMREPLAY_CHECK(segment->second == size, "segment freed with another size than allocated");
-  const CUresult result =
-      context_.Call(DriverCall::kMemFree, size, context_.api().cuMemFree, address.value());
-  if (!context_.Succeeded(result, DriverCall::kMemFree, OfBytesAt(size, address))) return;
+  if (!context_.Do(DriverCall::kMemFree, size, OfBytesAt(size, address), context_.api().cuMemFree,
+                   address.value())) {
+    return;
+  }
   segments_.erase(segment);
   used_ -= WholeUnits(size);
 }
@@ -126,10 +131,11 @@ std::optional<Address> CudaDevice::ReserveRange(Bytes size) {
   if (!status().ok()) return std::nullopt;
   const Bytes whole = WholeUnits(size);
   CUdeviceptr address = 0;
-  const CUresult result =
-      context_.Call(DriverCall::kAddressReserve, whole, context_.api().cuMemAddressReserve,
-                    &address, whole.value(), kUnit.value(), 0, 0);
-  if (!context_.Succeeded(result, DriverCall::kAddressReserve, OfBytes(whole))) return std::nullopt;
+  if (!context_.Do(DriverCall::kAddressReserve, whole, OfBytes(whole),
+                   context_.api().cuMemAddressReserve, &address, whole.value(), kUnit.value(), 0,
+                   0)) {
+    return std::nullopt;
+  }
   ranges_.emplace(Address(address), whole);
   return Address(address);
 }
@@ -138,13 +144,10 @@ void CudaDevice::ReleaseRange(Address address, Bytes size) {
   const auto range = ranges_.find(address);
   MEMREPLAY_CHECK(range != ranges_.end() && range->second == WholeUnits(size),
                   "release of an address range that is not reserved");
-  const CUresult result =
-      context_.Call(DriverCall::kAddressFree, range->second, context_.api().cuMemAddressFree,
-                    address.value(), range->second.value());
-  if (!context_.Succeeded(result, DriverCall::kAddressFree, OfBytesAt(range->second, address))) {
-    return;
+  if (context_.Do(DriverCall::kAddressFree, range->second, OfBytesAt(range->second, address),
+                  context_.api().cuMemAddressFree, address.value(), range->second.value())) {
+    ranges_.erase(range);
   }
-  ranges_.erase(range);
 }
 
 bool CudaDevice::MapPage(Address address, Bytes size) {
@@ -177,18 +180,16 @@ bool CudaDevice::MapPage(Address address, Bytes size) {
 
 bool CudaDevice::DropPage(absl::btree_map<Address, Page>::iterator page) {
   const auto [address, held] = *page;
+  const std::string of_page = OfBytesAt(held.size, address);
   if (held.is_mapped) {
-    const CUresult unmapped =
-        context_.Call(DriverCall::kUnmap, held.size, context_.api().cuMemUnmap, address.value(),
-                      held.size.value());
-    if (!context_.Succeeded(unmapped, DriverCall::kUnmap, OfBytesAt(held.size, address))) {
+    if (!context_.Do(DriverCall::kUnmap, held.size, of_page, context_.api().cuMemUnmap,
+                     address.value(), held.size.value())) {
       return false;
     }
     page->second.is_mapped = false;
   }
-  const CUresult released =
-      context_.Call(DriverCall::kRelease, held.size, context_.api().cuMemRelease, held.handle);
-  if (!context_.Succeeded(released, DriverCall::kRelease, OfBytesAt(held.size, address))) {
+  if (!context_.Do(DriverCall::kRelease, held.size, of_page, context_.api().cuMemRelease,
+                   held.handle)) {
     return false;
   }
   used_ -= WholeUnits(held.size);
@@ -260,5 +261,70 @@ absl::Status CudaDevice::ReleaseEverything() {
   outside_ = Bytes(0);
   return status();
 }
+
+StreamProgress::~StreamProgress() {
+  for (const Stream& stream : streams_) {
+    for (const Pending& pending : stream.pending) context_.api().cuEventDestroy(pending.event);
+  }
+  for (CUevent event : spare_) context_.api().cuEventDestroy(event);
+}
+
+StreamProgress::Stream& StreamProgress::At(uint32_t stream) {
+  if (stream >= streams_.size()) streams_.resize(stream + 1);
+  return streams_[stream];
+}
+
+StreamEvent StreamProgress::Record(uint32_t index) {
+  Stream& stream = At(index);
+  const StreamEvent recorded = {.stream = index, .ticket = ++stream.recorded};
+  CUstream const work = context_.Stream(index);
+  if (work == nullptr) return recorded;
+  if (stream.pending.size() >= kMaxPending) {
+    WaitFor(stream, stream.pending[kMaxPending / 2].ticket);
+  }
+  CUevent event = nullptr;
+  if (!spare_.empty()) {
+    event = spare_.back();
+    spare_.pop_back();
+  } else if (!context_.Do(DriverCall::kEventCreate, Bytes(0), "", context_.api().cuEventCreate,
+                          &event, CU_EVENT_DISABLE_TIMING)) {
+    return recorded;
+  }
+  if (!context_.Do(DriverCall::kEventRecord, Bytes(0), StrCat("on stream ", index),
+                   context_.api().cuEventRecord, event, work)) {
+    spare_.push_back(event);
+    return recorded;
+  }
+  stream.pending.push_back({recorded.ticket, event});
+  return recorded;
+}
+
+void StreamProgress::WaitFor(Stream& stream, uint64_t ticket) {
+  if (ticket <= stream.waited) return;
+  stream.waited = ticket;
+  CUevent last = nullptr;
+  while (!stream.pending.empty() && stream.pending.front().ticket <= ticket) {
+    last = stream.pending.front().event;
+    spare_.push_back(last);
+    stream.pending.pop_front();
+  }
+  if (last == nullptr) return;
+  context_.Do(DriverCall::kEventSynchronize, Bytes(0), "", context_.api().cuEventSynchronize, last);
+}
+
+bool StreamProgress::IsComplete(const StreamEvent& event) {
+  Stream& stream = At(event.stream);
+  if (explicit_completion_ && event.ticket > stream.completed) return false;
+  WaitFor(stream, event.ticket);
+  return true;
+}
+
+void StreamProgress::Synchronize(const StreamEvent& event) {
+  Stream& stream = At(event.stream);
+  stream.completed = std::max(stream.completed, event.ticket);
+  WaitFor(stream, event.ticket);
+}
+
+void StreamProgress::Done(uint32_t stream) { At(stream).completed = At(stream).recorded; }
 
 }  // namespace memreplay

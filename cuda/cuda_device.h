@@ -1,20 +1,61 @@
 // A real GPU below an allocator: every request becomes driver calls.
 #pragma once
 
+#include <cuda.h>
+
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cuda/cuda_context.h"
-#include "cuda/held_pages.h"
-#include "cuda/stream_progress.h"
 #include "sim/model/device.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
+
+// The recorded events of all streams, which complete when the caller says so. An event is complete
+// as soon as it is recorded or, with `explicit_completion`, when the caller says so by
+// Synchronize() or Done(). Before reporting that an event is complete, the object waits until the
+// GPU has reached it. Each event is one cuEventRecord; the driver's event objects are reused.
+class StreamProgress {
+ public:
+  StreamProgress(CudaContext& context, bool explicit_completion)
+      : context_(context), explicit_completion_(explicit_completion) {}
+  ~StreamProgress();
+  StreamProgress(const StreamProgress&) = delete;
+  StreamProgress& operator=(const StreamProgress&) = delete;
+
+  StreamEvent Record(uint32_t stream);
+  bool IsComplete(const StreamEvent& event);
+  void Synchronize(const StreamEvent& event);
+  void Done(uint32_t stream);
+
+ private:
+  struct Pending {
+    uint64_t ticket;
+    CUevent event;
+  };
+  struct Stream {
+    uint64_t recorded = 0;        // tickets returned
+    uint64_t completed = 0;       // tickets up to here are complete for the caller
+    uint64_t waited = 0;          // tickets up to here are complete on the GPU
+    std::deque<Pending> pending;  // by ticket
+  };
+  Stream& At(uint32_t stream);
+  // Waits until the GPU has reached a ticket. A stream's work completes in order, so all earlier
+  // events are complete too.
+  void WaitFor(Stream& stream, uint64_t ticket);
+
+  CudaContext& context_;
+  const bool explicit_completion_;
+  std::vector<Stream> streams_;
+  std::vector<CUevent> spare_;
+};
 
 // How a large GPU is made to behave like a small one.
 enum class CapacityBy : uint8_t {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -39,37 +40,25 @@ absl::StatusOr<std::unique_ptr<CudaDriver>> CudaDriver::Open(std::string_view li
                                       LoaderMessage(), ")"));
   }
   CudaEntryPoints& api = driver->api_;
-#define MEMREPLAY_FIND(name)                                                                \
-  if (absl::Status found = Find(handle, library, MEMREPLAY_EXPORTED_NAME(name), &api.name); \
-      !found.ok()) {                                                                        \
-    return found;                                                                           \
-  }
+#define MEMREPLAY_FIND(name) \
+  RETURN_IF_ERROR(Find(handle, library, MEMREPLAY_EXPORTED_NAME(name), &api.name));
   MEMREPLAY_CUDA_ENTRY_POINTS(MEMREPLAY_FIND)
 #undef MEMREPLAY_FIND
 
-  const auto failed = [&](CUresult result, std::string_view call) {
-    const absl::Status error = driver->Error(result, call, "");
-    return absl::FailedPreconditionError(
-        StrCat("CUDA driver ", library, ": ", ToStd(error.message())));
+  const auto failed = [&](std::string_view why) {
+    return absl::FailedPreconditionError(StrCat("CUDA driver ", library, ": ", why));
   };
-  if (const CUresult result = api.cuInit(0); result != CUDA_SUCCESS) {
-    if (result == CUDA_ERROR_NO_DEVICE) {
-      return absl::FailedPreconditionError(
-          StrCat("CUDA driver ", library, ": it is installed, but finds no GPU"));
-    }
-    return failed(result, "cuInit");
+  const auto check = [&](CUresult result, std::string_view call) {
+    return result == CUDA_SUCCESS ? absl::OkStatus()
+                                  : failed(ToStd(driver->Error(result, call, "").message()));
+  };
+  const CUresult started = api.cuInit(0);
+  if (started != CUDA_ERROR_NO_DEVICE) {
+    RETURN_IF_ERROR(check(started, "cuInit"));
+    RETURN_IF_ERROR(check(api.cuDriverGetVersion(&driver->version_), "cuDriverGetVersion"));
+    RETURN_IF_ERROR(check(api.cuDeviceGetCount(&driver->device_count_), "cuDeviceGetCount"));
   }
-  if (const CUresult result = api.cuDriverGetVersion(&driver->version_); result != CUDA_SUCCESS) {
-    return failed(result, "cuDriverGetVersion");
-  }
-  if (const CUresult result = api.cuDeviceGetCount(&driver->device_count_);
-      result != CUDA_SUCCESS) {
-    return failed(result, "cuDeviceGetCount");
-  }
-  if (driver->device_count_ == 0) {
-    return absl::FailedPreconditionError(
-        StrCat("CUDA driver ", library, ": it is installed, but finds no GPU"));
-  }
+  if (driver->device_count_ == 0) return failed("it is installed, but finds no GPU");
   return driver;
 }
 

@@ -4,10 +4,12 @@
 #include <array>
 
 #include "absl/strings/str_format.h"
-#include "cuda/verify_image.h"
 #include "cuda/verify_pattern.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
+
+// The kernels of verify_kernel.cu, compiled: a compressed fat binary.
+extern "C" const unsigned long long memreplay_verify_image[];
 
 namespace memreplay {
 namespace {
@@ -50,24 +52,21 @@ absl::Status BlockVerifier::Load() {
         CUDA_VERSION % 1000 / 10, ", the driver is for CUDA ", driver.VersionText(), ", GPU ",
         card.ordinal, " (", card.name, ") has compute capability ", card.major, ".", card.minor));
   }
+  const auto check = [&](CUresult result, std::string_view call, std::string_view detail) {
+    return result == CUDA_SUCCESS ? absl::OkStatus() : driver.Error(result, call, detail);
+  };
   for (const auto& [name, function] :
        {std::pair(kFillKernel, &fill_), std::pair(kCheckKernel, &check_)}) {
-    if (const CUresult result = api.cuModuleGetFunction(function, module_, name);
-        result != CUDA_SUCCESS) {
-      return driver.Error(result, "cuModuleGetFunction", StrCat("of ", name));
-    }
+    RETURN_IF_ERROR(check(api.cuModuleGetFunction(function, module_, name), "cuModuleGetFunction",
+                          StrCat("of ", name)));
   }
+  constexpr std::string_view kResult = "of the result of --verify";
   void* host = nullptr;
-  if (const CUresult result =
-          api.cuMemHostAlloc(&host, sizeof(uint64_t), CU_MEMHOSTALLOC_DEVICEMAP);
-      result != CUDA_SUCCESS) {
-    return driver.Error(result, "cuMemHostAlloc", "of the result of --verify");
-  }
+  RETURN_IF_ERROR(check(api.cuMemHostAlloc(&host, sizeof(uint64_t), CU_MEMHOSTALLOC_DEVICEMAP),
+                        "cuMemHostAlloc", kResult));
   first_bad_ = static_cast<uint64_t*>(host);
-  if (const CUresult result = api.cuMemHostGetDevicePointer(&first_bad_on_gpu_, host, 0);
-      result != CUDA_SUCCESS) {
-    return driver.Error(result, "cuMemHostGetDevicePointer", "of the result of --verify");
-  }
+  RETURN_IF_ERROR(check(api.cuMemHostGetDevicePointer(&first_bad_on_gpu_, host, 0),
+                        "cuMemHostGetDevicePointer", kResult));
   // Launches both kernels now, since drivers load a kernel, and allocate for it, at its first
   // launch.
   for (CUfunction kernel : {fill_, check_}) Launch(kernel, "loading kernels for --verify", Block());
@@ -112,13 +111,10 @@ bool BlockVerifier::Launch(CUfunction kernel, std::string_view why, const Block&
       uint64_t{kBlocksPerMultiprocessor} * static_cast<uint64_t>(context_.card().multiprocessors);
   const auto grid = static_cast<unsigned>(std::min(wanted, std::max<uint64_t>(most, 1)));
   const std::string detail = StrCat(why, " ", OfBytesAt(block.size, block.address));
-  const CUresult launched =
-      context_.Call(DriverCall::kLaunchKernel, Bytes(0), context_.api().cuLaunchKernel, kernel,
-                    grid, 1, 1, kThreads, 1, 1, 0, stream, arguments.data(), nullptr);
-  if (!context_.Succeeded(launched, DriverCall::kLaunchKernel, detail)) return false;
-  const CUresult done = context_.Call(DriverCall::kStreamSynchronize, Bytes(0),
-                                      context_.api().cuStreamSynchronize, stream);
-  return context_.Succeeded(done, DriverCall::kStreamSynchronize, detail);
+  return context_.Do(DriverCall::kLaunchKernel, Bytes(0), detail, context_.api().cuLaunchKernel,
+                     kernel, grid, 1, 1, kThreads, 1, 1, 0, stream, arguments.data(), nullptr) &&
+         context_.Do(DriverCall::kStreamSynchronize, Bytes(0), detail,
+                     context_.api().cuStreamSynchronize, stream);
 }
 
 void BlockVerifier::Fill(AllocationId id, const Block& block) {
