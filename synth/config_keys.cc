@@ -4,19 +4,15 @@
 #include <cmath>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 
 namespace memreplay::synth {
 namespace {
 
 std::string_view Strip(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) {
-    text.remove_suffix(1);
-  }
-  return text;
+  return ToStd(absl::StripAsciiWhitespace(ToAbsl(text)));
 }
 
 // Parses integers, with underscores as Python allows, and their products.
@@ -90,22 +86,13 @@ absl::Status ParseValue(const Setting& setting, std::string* out) {
 }
 
 absl::Status CheckChoice(const Setting& setting, std::string_view value, std::string_view choices) {
-  for (std::string_view rest = choices;;) {
-    const size_t bar = rest.find('|');
-    if (rest.substr(0, bar) == value) return absl::OkStatus();
-    if (bar == std::string_view::npos) break;
-    rest.remove_prefix(bar + 1);
+  for (const absl::string_view choice : absl::StrSplit(ToAbsl(choices), '|')) {
+    if (ToStd(choice) == value) return absl::OkStatus();
   }
   return WrongType(setting, StrCat("one of ", choices));
 }
 
-std::string ValueText(int64_t value) { return StrCat(value); }
-std::string ValueText(double value) { return StrCat(value); }
 std::string ValueText(bool value) { return value ? "True" : "False"; }
-std::string ValueText(const std::string& value) { return value; }
-
-std::string ValueJson(int64_t value) { return StrCat(value); }
-std::string ValueJson(double value) { return StrCat(value); }
 std::string ValueJson(bool value) { return value ? "true" : "false"; }
 std::string ValueJson(const std::string& value) {
   std::string json = "\"";
@@ -120,11 +107,9 @@ std::string ValueJson(const std::string& value) {
 absl::StatusOr<std::vector<Setting>> ReadConfigFile(std::string_view text, std::string_view name) {
   std::vector<Setting> settings;
   int line_number = 0;
-  while (!text.empty()) {
+  for (const absl::string_view whole : absl::StrSplit(ToAbsl(text), '\n')) {
     ++line_number;
-    const size_t end = text.find('\n');
-    const std::string_view line = Strip(WithoutComment(text.substr(0, end)));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    const std::string_view line = Strip(WithoutComment(ToStd(whole)));
     if (line.empty() || line.substr(0, 7) == "import ") continue;
     const size_t equals = line.find('=');
     const std::string_view key = Strip(line.substr(0, equals));

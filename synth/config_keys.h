@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
 namespace memreplay::synth {
@@ -47,6 +48,19 @@ struct ConfigKey {
   void (*follow)(Config*) = [](auto*) {};  // sets the keys that depend on it
 };
 
+// The keys of a model's settings, in the order in which command lines apply them, and what is said
+// of others.
+template <typename Config>
+struct ConfigKeys {
+  std::vector<ConfigKey<Config>> keys;
+  absl::Span<const KeyHint> hints;
+  std::string_view model;    // "nanoGPT"
+  std::string_view unknown;  // follows "MODEL has no key NAME" if there is no hint
+};
+// Returns those of a model; each model specialises it.
+template <typename Config>
+const ConfigKeys<Config>& KeysOf();
+
 // Parse a value as a Python literal. Error: InvalidArgument, "KEY: expected X, found 'Y'".
 absl::Status ParseValue(const Setting& setting, int64_t* out);  // also 600_000 and 5 * 8
 absl::Status ParseValue(const Setting& setting, double* out);
@@ -54,14 +68,19 @@ absl::Status ParseValue(const Setting& setting, bool* out);
 absl::Status ParseValue(const Setting& setting, std::string* out);  // with or without quotes
 absl::Status CheckChoice(const Setting& setting, std::string_view value, std::string_view choices);
 
-std::string ValueText(int64_t value);
-std::string ValueText(double value);
-std::string ValueText(bool value);  // "True"
-std::string ValueText(const std::string& value);
-std::string ValueJson(int64_t value);
-std::string ValueJson(double value);
+// Return a value as Python and as JSON write it.
+std::string ValueText(bool value);
 std::string ValueJson(bool value);
+inline std::string ValueText(const std::string& value) { return value; }
 std::string ValueJson(const std::string& value);
+template <typename Number>
+std::string ValueText(Number value) {
+  return StrCat(value);
+}
+template <typename Number>
+std::string ValueJson(Number value) {
+  return StrCat(value);
+}
 
 // Parses a Python config file: lines with `key = value`, comments, and blank lines. `name` is used
 // in messages: "FILE: line L: expected X, found Y".
@@ -71,10 +90,10 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(std::string_view text, std::
 std::string_view FindHint(absl::Span<const KeyHint> hints, std::string_view key);
 
 template <typename Config>
-std::vector<KeyInfo> DescribeKeys(const std::vector<ConfigKey<Config>>& keys) {
+std::vector<KeyInfo> DescribeKeys() {
   const Config defaults;
   std::vector<KeyInfo> infos;
-  for (const ConfigKey<Config>& key : keys) {
+  for (const ConfigKey<Config>& key : KeysOf<Config>().keys) {
     KeyInfo info{key.name, std::string(key.choices), ""};
     std::visit(
         [&](auto member) {
@@ -96,23 +115,28 @@ std::vector<KeyInfo> DescribeKeys(const std::vector<ConfigKey<Config>>& keys) {
   return infos;
 }
 
-// Sets a key. Error: NotFound if there is no such key.
+// Applies a setting. Error: InvalidArgument for an unknown key (with advice) or a value of another
+// type than the key's, as in nanoGPT's configurator.
 template <typename Config>
-absl::Status SetKey(const std::vector<ConfigKey<Config>>& keys, const Setting& setting,
-                    Config* config) {
-  const auto key =
-      std::find_if(keys.begin(), keys.end(), [&](const auto& k) { return k.name == setting.key; });
-  if (key == keys.end()) return absl::NotFoundError(setting.key);
+absl::Status ApplySetting(const Setting& setting, Config* config) {
+  const ConfigKeys<Config>& all = KeysOf<Config>();
+  const auto key = std::find_if(all.keys.begin(), all.keys.end(),
+                                [&](const auto& k) { return k.name == setting.key; });
+  if (key == all.keys.end()) {
+    const std::string_view hint = FindHint(all.hints, setting.key);
+    return absl::InvalidArgumentError(StrCat(all.model, " has no key ", setting.key,
+                                             hint.empty() ? "" : ": ",
+                                             hint.empty() ? all.unknown : hint));
+  }
   const absl::Status set = std::visit(
       [&](auto member) -> absl::Status {
         if constexpr (std::is_same_v<decltype(member), std::monostate>) {
           return absl::OkStatus();
         } else {
           auto value = config->*member;
-          if (absl::Status parsed = ParseValue(setting, &value); !parsed.ok()) return parsed;
+          RETURN_IF_ERROR(ParseValue(setting, &value));
           if (!key->choices.empty()) {
-            const absl::Status chosen = CheckChoice(setting, ValueText(value), key->choices);
-            if (!chosen.ok()) return chosen;
+            RETURN_IF_ERROR(CheckChoice(setting, ValueText(value), key->choices));
           }
           config->*member = std::move(value);
           return absl::OkStatus();
@@ -123,21 +147,21 @@ absl::Status SetKey(const std::vector<ConfigKey<Config>>& keys, const Setting& s
   return set;
 }
 
-// Returns all keys that affect memory as one JSON object.
+// Returns the header of a schedule: its generator, and all keys that affect memory.
 template <typename Config>
-std::string KeysToJson(const std::vector<ConfigKey<Config>>& keys, const Config& config) {
-  std::string json = "{";
-  for (const ConfigKey<Config>& key : keys) {
+std::string ProgramHeader(const Config& config, std::string_view generator) {
+  std::string json;
+  for (const ConfigKey<Config>& key : KeysOf<Config>().keys) {
     std::visit(
         [&](auto member) {
           if constexpr (!std::is_same_v<decltype(member), std::monostate>) {
-            StrAppend(&json, json.size() > 1 ? "," : "", "\"", key.name,
+            StrAppend(&json, json.empty() ? "" : ",", "\"", key.name,
                       "\":", ValueJson(config.*member));
           }
         },
         key.member);
   }
-  return json + "}";
+  return StrCat("{\"config\":{", json, "},\"meta\":{\"generator\":\"", generator, "\"}}");
 }
 
 }  // namespace memreplay::synth

@@ -96,11 +96,9 @@ Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor
              const Tensor& query = kept[0];
              // One value per query row, padded to 128 rows and 32 channels, in fp32.
              const int64_t rows = query.size(0) * query.size(1) * RoundUpTo(query.size(2), 128);
-             const auto softmax_d = session.NewScratch("flash_attention softmax_d",
-                                                       Bytes(static_cast<uint64_t>(4 * rows)));
-             const auto dq_sum = session.NewScratch(
-                 "flash_attention dq_accum",
-                 Bytes(static_cast<uint64_t>(4 * rows * RoundUpTo(query.size(3), 32))));
+             const auto softmax_d = session.NewScratch("flash_attention softmax_d", 4 * rows);
+             const auto dq_sum = session.NewScratch("flash_attention dq_accum",
+                                                    4 * rows * RoundUpTo(query.size(3), 32));
              return {grads[0], grads[1], grads[2]};
            });
   return out;
@@ -124,20 +122,17 @@ int64_t GradientBlocks(const Platform& platform, const Tensor& q) {
 Tensors EfficientAttentionGradients(Session& s, const Tensors& kept) {
   std::array<Tensor, 3> grads = NewHeadGradients(s, kept);
   const Tensor& query = kept[0];
-  const auto scratch = [&s](std::string_view op, int64_t bytes) {
-    return s.NewScratch(op, Bytes(static_cast<uint64_t>(bytes)));
-  };
   const int64_t row_sums = 4 * query.size(0) * query.size(1) * query.size(2);
-  std::shared_ptr<Storage> delta;
+  std::shared_ptr<Storage> product, sums;
   if (query.dtype() == DType::kFloat32) {
     // Separate ops sum it over the channels and convert it to the order of heads.
-    const auto product = scratch("efficient_attention delta product", 4 * query.element_count());
-    const auto sums = scratch("efficient_attention delta sums", row_sums);
-    delta = scratch("efficient_attention delta", row_sums);
-  } else {
-    delta = scratch("efficient_attention delta", row_sums);
+    product = s.NewScratch("efficient_attention delta product", 4 * query.element_count());
+    sums = s.NewScratch("efficient_attention delta sums", row_sums);
   }
-  const auto blocks = scratch("efficient_attention dq_accum", GradientBlocks(s.platform(), query));
+  const auto delta = s.NewScratch("efficient_attention delta", row_sums);
+  sums = product = nullptr;
+  const auto blocks =
+      s.NewScratch("efficient_attention dq_accum", GradientBlocks(s.platform(), query));
   return {grads[0], grads[1], grads[2]};
 }
 

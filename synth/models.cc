@@ -1,30 +1,32 @@
 #include "synth/models.h"
 
-#include <memory>
 #include <utility>
 
 #include "synth/llama.h"
 #include "synth/nanogpt.h"
 #include "trace/value/status_macros.h"
-#include "trace/value/strings.h"
 
 namespace memreplay::synth {
 namespace {
 
-template <typename Config, absl::StatusOr<Trace> (*kProgram)(const Config&)>
+template <typename Config>
 absl::StatusOr<TrainingRun> Make(absl::Span<const Setting> settings) {
   Config config;
   for (const Setting& setting : settings) {
     RETURN_IF_ERROR(ApplySetting(setting, &config));
   }
-  ASSIGN_OR_RETURN(Trace program, kProgram(config));
+  ASSIGN_OR_RETURN(Trace program, Program(config));
   return TrainingRun{std::move(program), config.parameter_count(), config.torch_version};
 }
 
-constexpr ModelKind kModelKinds[] = {
-    {"nanogpt", NanoGptKeys, NanoGptHint, Make<NanoGptConfig, NanoGptProgram>},
-    {"llama", LlamaKeys, LlamaHint, Make<LlamaConfig, LlamaProgram>},
-};
+template <typename Config>
+constexpr ModelKind KindOf(std::string_view name) {
+  return {name, DescribeKeys<Config>,
+          [](std::string_view key) { return FindHint(KeysOf<Config>().hints, key); }, Make<Config>};
+}
+
+constexpr ModelKind kModelKinds[] = {KindOf<NanoGptConfig>("nanogpt"),
+                                     KindOf<LlamaConfig>("llama")};
 
 }  // namespace
 

@@ -12,7 +12,6 @@ DType Compute(const NanoGptConfig& config) {
   return config.dtype == "bfloat16" ? DType::kBFloat16 : DType::kFloat32;
 }
 
-Bytes Size(int64_t bytes) { return Bytes(static_cast<uint64_t>(bytes)); }
 }  // namespace
 
 Tensor CompiledNanoGpt::Activation(std::string_view op, int64_t channels) {
@@ -66,7 +65,7 @@ Model::Output CompiledNanoGpt::Forward(const Tensor& indices, const Tensor& targ
     s_.UseGemm();
     if (!keeps) layer.norm_1_out = layer.c_attn = Tensor();
     layer.attention = Activation("attn.attention", c);
-    if (config_.resolved_attention() == "flash" || keeps) {
+    if (attention_ == "flash" || keeps) {
       layer.logsumexp =
           s_.New("attn.attention logsumexp",
                  {config_.batch_size, config_.n_head, config_.block_size}, DType::kFloat32);
@@ -147,13 +146,13 @@ Tensor CompiledNanoGpt::LayerBackward(Layer layer, Tensor residual_grad) {
     const Tensor dk = Activation("attn.dk", c);
     const Tensor dv = Activation("attn.dv", c);
     const int64_t heads = config_.batch_size * config_.n_head;
-    if (config_.resolved_attention() == "flash") {
+    if (attention_ == "flash") {
       const int64_t rows = heads * RoundUpTo(config_.block_size, 128);
-      const auto softmax_d = s_.NewScratch("attn softmax_d", Size(4 * rows));
+      const auto softmax_d = s_.NewScratch("attn softmax_d", 4 * rows);
       const auto dq_sum =
-          s_.NewScratch("attn dq_accum", Size(4 * rows * RoundUpTo(c / config_.n_head, 32)));
+          s_.NewScratch("attn dq_accum", 4 * rows * RoundUpTo(c / config_.n_head, 32));
     } else {
-      s_.NewScratch("attn delta", Size(4 * heads * config_.block_size));
+      s_.NewScratch("attn delta", 4 * heads * config_.block_size);
     }
     layer.qkv = layer.attention = layer.logsumexp = Tensor();
     grad = Activation("attn.split grad (cat)", 3 * c);
@@ -163,7 +162,7 @@ Tensor CompiledNanoGpt::LayerBackward(Layer layer, Tensor residual_grad) {
   return NormBackward("ln_1", std::move(residual_grad), std::move(grad), std::move(layer.norm_1));
 }
 
-void CompiledNanoGpt::Backward(Session& /*s*/, const Tensor& /*loss*/) {
+void CompiledNanoGpt::Backward(const Tensor& /*loss*/) {
   const OnThread autograd_thread(s_, Thread::kAutograd);
   const GradMode no_graph(s_, false);
   Saved saved = std::exchange(saved_, {});
@@ -191,7 +190,7 @@ void CompiledNanoGpt::Backward(Session& /*s*/, const Tensor& /*loss*/) {
   }
   saved = {};
   residual_grad = Tensor();
-  model_.AccumulateGrads(s_, std::exchange(grads_, {}));
+  AccumulateGrads(std::exchange(grads_, {}));
 }
 
 }  // namespace memreplay::synth

@@ -5,23 +5,21 @@
 
 #include <vector>
 
-#include "synth/nanogpt_model.h"
+#include "synth/nanogpt.h"
 #include "synth/session.h"
 
 namespace memreplay::synth {
 
 // nanoGPT as torch.compile() runs it.
-class CompiledNanoGpt final : public Model {
+class CompiledNanoGpt final : public NanoGpt {
  public:
-  CompiledNanoGpt(Session& s, const NanoGptConfig& config)
-      : s_(s), config_(config), model_(s, config) {}
+  using NanoGpt::NanoGpt;
 
   // Runs the forward graph once. If gradients are enabled, what its backward needs is kept until
   // Backward().
   Output Forward(const Tensor& indices, const Tensor& targets) override;
   // Runs the backward graph; on return its gradients are added to those of the model's parameters.
-  void Backward(Session& s, const Tensor& loss) override;
-  const Parameters& parameters() const override { return model_.parameters(); }
+  void Backward(const Tensor& loss) override;
 
  private:
   struct Layer {
@@ -43,9 +41,6 @@ class CompiledNanoGpt final : public Model {
   Tensor NormBackward(std::string_view name, Tensor residual_grad, Tensor grad, Tensors norm);
   Tensor LayerBackward(Layer layer, Tensor residual_grad);
 
-  Session& s_;
-  const NanoGptConfig config_;
-  NanoGpt model_;  // the weights
   Saved saved_;
   Tensors grads_;  // created by the backward graph so far
 };

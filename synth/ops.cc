@@ -1,5 +1,5 @@
-// Ops on elements, rows and shapes. Matrix products and attention are in matrix_ops.cc, RMSNorm in
-// rms_norm.cc, and Embedding in embedding.cc.
+// Ops on elements, rows and shapes. Matrix products and attention are in matrix_ops.cc, and
+// Embedding in embedding.cc.
 #include "synth/ops.h"
 
 #include <algorithm>
@@ -10,11 +10,27 @@ namespace {
 
 DType Promote(DType a, DType b) { return a == b ? a : DType::kFloat32; }
 
-// Returns the backward of an op whose gradient has the size and type of its input.
-BackwardFunction OneGradient(std::string_view op) {
-  return [op](Session& s, const Tensors& grads, const Tensors&) -> Tensors {
-    return {s.New(op, grads[0].sizes(), grads[0].dtype(), kTemporary)};
+// Returns the backward of an op with one input. Its gradient has these sizes and this type, or
+// those of the result's gradient.
+BackwardFunction OneGradient(std::string_view op, std::optional<Sizes> sizes = std::nullopt,
+                             std::optional<DType> dtype = std::nullopt,
+                             std::string_view tag = kTemporary) {
+  return [=](Session& s, const Tensors& grads, const Tensors&) -> Tensors {
+    return {s.New(op, sizes.value_or(grads[0].sizes()), dtype.value_or(grads[0].dtype()), tag)};
   };
+}
+
+// Computes an op whose result has the size and type of x, as has its gradient.
+Tensor Elementwise(Session& s, std::string_view op, const Tensor& x, const Tensors& saved,
+                   std::string_view grad) {
+  Tensor y = s.New(op, x.sizes(), x.dtype());
+  s.Record({x}, {y}, saved, OneGradient(grad));
+  return y;
+}
+
+// Passes the gradient on as it is.
+Tensors SameGradient(Session& /*s*/, const Tensors& grads, const Tensors& /*saved*/) {
+  return {grads[0]};
 }
 
 }  // namespace
@@ -48,38 +64,24 @@ Tensor Multiply(Session& s, const Tensor& a, const Tensor& b) {
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
 Tensor Scale(Session& s, Tensor x, std::string_view op) {
-  Tensor y = s.New(op, x.sizes(), x.dtype());
-  s.Record({x}, {y}, {}, OneGradient("scale grad"));
-  return y;
+  return Elementwise(s, op, x, {}, "scale grad");
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
-Tensor Gelu(Session& s, Tensor x) {
-  Tensor y = s.New("gelu", x.sizes(), x.dtype());
-  s.Record({x}, {y}, {x}, OneGradient("gelu grad"));
-  return y;
-}
+Tensor Gelu(Session& s, Tensor x) { return Elementwise(s, "gelu", x, {x}, "gelu grad"); }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
-Tensor Silu(Session& s, Tensor x) {
-  Tensor y = s.New("silu", x.sizes(), x.dtype());
-  s.Record({x}, {y}, {x}, OneGradient("silu grad"));
-  return y;
-}
+Tensor Silu(Session& s, Tensor x) { return Elementwise(s, "silu", x, {x}, "silu grad"); }
 
 Tensor Dropout(Session& s, Tensor x, double p) {
   if (p == 0 || !s.training()) return x;
-  Tensor mask = s.New("dropout mask", x.sizes(), DType::kBool);  // 1 byte per element
-  Tensor y = s.New("dropout", x.sizes(), x.dtype());
-  s.Record({x}, {y}, {mask}, OneGradient("dropout grad"));
-  return y;
+  const Tensor mask = s.New("dropout mask", x.sizes(), DType::kBool);  // 1 byte per element
+  return Elementwise(s, "dropout", x, {mask}, "dropout grad");
 }
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
 Tensor MaskedFill(Session& s, Tensor x, const Tensor& mask) {
-  Tensor y = s.New("masked_fill", x.sizes(), x.dtype());
-  s.Record({x}, {y}, {mask}, OneGradient("masked_fill grad"));
-  return y;
+  return Elementwise(s, "masked_fill", x, {mask}, "masked_fill grad");
 }
 
 Tensor EqualsZero(Session& s, const Tensor& x) { return s.New("eq", x.sizes(), DType::kBool); }
@@ -87,11 +89,9 @@ Tensor EqualsZero(Session& s, const Tensor& x) { return s.New("eq", x.sizes(), D
 Tensor Cast(Session& s, Tensor x, DType dtype, std::string_view op, std::string_view tag) {
   if (x.dtype() == dtype) return x;
   Tensor y = s.New(op, x.sizes(), dtype, tag);
-  s.Record({x}, {y}, {},
-           [from = x.dtype(), grad_tag = tag == kLogits ? kLogits : kTemporary](
-               Session& session, const Tensors& grads, const Tensors&) -> Tensors {
-             return {session.New("cast grad", grads[0].sizes(), from, grad_tag)};
-           });
+  s.Record(
+      {x}, {y}, {},
+      OneGradient("cast grad", std::nullopt, x.dtype(), tag == kLogits ? kLogits : kTemporary));
   return y;
 }
 
@@ -144,6 +144,79 @@ Tensor Softmax(Session& s, Tensor x) {
   return y;
 }
 
+// RMSNorm, and the ops that implement it before PyTorch had a kernel for it.
+
+Tensor Square(Session& s, const Tensor& x) {
+  Tensor y = s.New("pow", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {x}, [](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+    const Tensor& g = grads[0];  // g * (2 * x.pow(1))
+    const Tensor power = session.New("pow grad power", g.sizes(), g.dtype(), kTemporary);
+    const Tensor twice = session.New("pow grad times 2", g.sizes(), g.dtype(), kTemporary);
+    return {session.New("pow grad", g.sizes(), g.dtype(), kTemporary)};
+  });
+  return y;
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
+Tensor Mean(Session& s, Tensor x) {
+  Sizes sizes = x.sizes();
+  sizes.back() = 1;
+  Tensor y = s.New("mean", std::move(sizes), x.dtype());
+  s.Record({x}, {y}, {}, OneGradient("mean grad", x.sizes()));
+  return y;
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
+Tensor AddNumber(Session& s, Tensor x) {
+  Tensor y = s.New("add", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {}, SameGradient);
+  return y;
+}
+
+// NOLINTNEXTLINE(performance-unnecessary-value-param): the op holds its input while it runs.
+Tensor Rsqrt(Session& s, Tensor x) {
+  Tensor y = s.New("rsqrt", x.sizes(), x.dtype());
+  s.Record({x}, {y}, {y}, [](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
+    const Tensor& g = grads[0];  // -0.5 * g * y.pow(3)
+    const Tensor cube = session.New("rsqrt grad cube", g.sizes(), g.dtype(), kTemporary);
+    const Tensor half = session.New("rsqrt grad half", g.sizes(), g.dtype(), kTemporary);
+    return {session.New("rsqrt grad", g.sizes(), g.dtype(), kTemporary)};
+  });
+  return y;
+}
+
+namespace {
+
+Tensor FusedRmsNorm(Session& s, const Tensor& x, const Tensor& weight) {
+  Sizes rows = x.sizes();
+  rows.back() = 1;
+  Tensor y = s.New("rms_norm", x.sizes(), DType::kFloat32);                // 4 BTC
+  Tensor rstd = s.New("rms_norm rstd", std::move(rows), DType::kFloat32);  // 4 BT
+  s.Record(
+      {x, weight}, {y}, {x, rstd},
+      [channels = x.size(-1)](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
+        Tensor dx = session.New("rms_norm dx", saved[0].sizes(), DType::kFloat32, kTemporary);
+        Tensor dw = session.New("rms_norm dweight", {channels}, DType::kFloat32, kTemporary);
+        return {std::move(dx), std::move(dw)};
+      });
+  return y;
+}
+
+}  // namespace
+
+Tensor RmsNorm(Session& s, const Tensor& x, const Tensor& weight, bool fused) {
+  const Scope scope(s, "rms_norm");
+  if (fused) return FusedRmsNorm(s, x, weight);
+  // Keeps x (its producer's, 4 BTC), the roots (4 BT) and x scaled (4 BTC).
+  Tensor root = Square(s, x);
+  root = Mean(s, std::move(root));
+  root = AddNumber(s, std::move(root));
+  root = Rsqrt(s, std::move(root));
+  const Tensor scaled = Multiply(s, x, root);
+  root = Tensor();
+  return Multiply(s, scaled, weight);
+}
+
 Tensor Rotate(Session& s, const Tensor& x, const Tensor& angles) {
   Tensor y = s.New("rotate", x.sizes(), DType::kFloat32);  // 4 BTHD
   // The op is linear in x, so only the angles are kept.
@@ -163,19 +236,16 @@ namespace {
 Tensor LogSoftmax(Session& s, const Tensor& logits) {
   Tensor y = s.New("log_softmax", logits.sizes(), logits.dtype(), kLogits);  // h BTV
   s.Record({logits}, {y}, {y},
-           [](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
-             return {session.New("log_softmax grad", grads[0].sizes(), grads[0].dtype(), kLogits)};
-           });
+           OneGradient("log_softmax grad", std::nullopt, std::nullopt, kLogits));
   return y;
 }
 
 Tensor NllLoss(Session& s, const Tensor& log_probabilities, const Tensor& targets) {
   Tensor loss = s.New("loss", {}, DType::kFloat32, kLogits);
   Tensor weight = s.New("total_weight", {}, DType::kFloat32, kLogits);
-  s.Record({log_probabilities}, {loss}, {log_probabilities, targets, weight},
-           [](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
-             return {session.New("nll_loss grad", saved[0].sizes(), saved[0].dtype(), kLogits)};
-           });
+  s.Record(
+      {log_probabilities}, {loss}, {log_probabilities, targets, weight},
+      OneGradient("nll_loss grad", log_probabilities.sizes(), log_probabilities.dtype(), kLogits));
   return loss;
 }
 
@@ -220,8 +290,7 @@ Tensor Transpose(Session& s, const Tensor& x, int a, int b) {
 Tensor Contiguous(Session& s, const Tensor& x) {
   if (x.is_contiguous()) return x;
   Tensor y = s.New("contiguous", x.sizes(), x.dtype());
-  s.Record({x}, {y}, {},
-           [](Session&, const Tensors& grads, const Tensors&) -> Tensors { return {grads[0]}; });
+  s.Record({x}, {y}, {}, SameGradient);
   return y;
 }
 
@@ -231,10 +300,7 @@ Tensor Expand(Session& s, const Tensor& x, int dim, int64_t times) {
   sizes[static_cast<size_t>(dim)] = times;
   strides[static_cast<size_t>(dim)] = 0;
   Tensor y = x.View(std::move(sizes), std::move(strides));
-  s.Record({x}, {y}, {},
-           [from = x.sizes()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
-             return {session.New("expand grad (sum)", from, grads[0].dtype(), kTemporary)};
-           });
+  s.Record({x}, {y}, {}, OneGradient("expand grad (sum)", x.sizes()));
   return y;
 }
 
@@ -245,10 +311,7 @@ Tensors Split(Session& s, const Tensor& x, const Sizes& lengths) {
     sizes.back() = length;
     parts.push_back(x.View(std::move(sizes), x.strides()));
   }
-  s.Record({x}, parts, {},
-           [sizes = x.sizes()](Session& session, const Tensors& grads, const Tensors&) -> Tensors {
-             return {session.New("split grad (cat)", sizes, grads[0].dtype(), kTemporary)};
-           });
+  s.Record({x}, parts, {}, OneGradient("split grad (cat)", x.sizes()));
   return parts;
 }
 

@@ -70,13 +70,10 @@ void ClipGradNorm(Session& s, const Parameters& parameters) {
   int64_t largest = 0;
   int64_t chunks = 0;
   for (const Parameter& parameter : parameters) {
-    const int64_t own = (parameter.tensor.element_count() + kChunk - 1) / kChunk;
+    const int64_t own = DividedUp(parameter.tensor.element_count(), kChunk);
     largest = std::max(largest, own);
     chunks += own;
   }
-  const auto scratch = [&s](std::string_view op, int64_t bytes) {
-    return s.NewScratch(op, Bytes(static_cast<uint64_t>(bytes)));
-  };
   const auto number = [&s](std::string_view op) {
     return s.New(op, {}, DType::kFloat32, kTemporary);
   };
@@ -84,13 +81,13 @@ void ClipGradNorm(Session& s, const Parameters& parameters) {
   {
     std::vector<Tensor> norms;
     const bool compact = s.platform().norms_compact;
-    auto begins = compact ? scratch("foreach_norm begins", 8 * (count + 1)) : nullptr;
-    auto partial_sums = scratch("foreach_norm", 4 * (compact ? chunks : count * largest));
+    auto begins = compact ? s.NewScratch("foreach_norm begins", 8 * (count + 1)) : nullptr;
+    auto partial_sums = s.NewScratch("foreach_norm", 4 * (compact ? chunks : count * largest));
     for (const Parameter& parameter : parameters) {
       norms.push_back(number(StrCat("norm ", parameter.name)));
     }
     begins = partial_sums = nullptr;
-    const auto stacked = scratch("clip norms", 4 * count);
+    const auto stacked = s.NewScratch("clip norms", 4 * count);
     total = number("clip total norm");
   }
   // The coefficient min(1, limit / (total + epsilon)), by which the gradients are multiplied.

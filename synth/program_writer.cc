@@ -9,13 +9,7 @@
 
 namespace memreplay::synth {
 
-void ProgramWriter::Add(const Event& event) {
-  if (finished_) return;
-  builder_.Add(0, event);
-  ++events_;
-}
-
-uint64_t ProgramWriter::Allocate(Bytes size, const Label& label, uint64_t stream) {
+uint64_t ProgramWriter::Allocate(Bytes size, const Label& label) {
   ++last_handle_;
   if (finished_) return last_handle_;
   Trace& trace = builder_.trace();
@@ -33,26 +27,19 @@ uint64_t ProgramWriter::Allocate(Bytes size, const Label& label, uint64_t stream
   event.kind = EventKind::kAlloc;
   event.address = Address(last_handle_);
   event.size = size;
-  event.stream = builder_.StreamNumber(StreamHandle(stream));
+  event.stream = builder_.StreamNumber(StreamHandle(0));
   event.text_or_stack = trace.stacks.InternStack(absl::MakeConstSpan(frames.data(), count));
-  Add(event);
+  builder_.Add(0, event);
   return last_handle_;
 }
 
-void ProgramWriter::Free(uint64_t handle, uint64_t stream) {
+void ProgramWriter::Free(uint64_t handle) {
+  if (finished_) return;
   Event event;
   event.kind = EventKind::kFree;
   event.address = Address(handle);
-  event.stream = builder_.StreamNumber(StreamHandle(stream));
-  Add(event);
-}
-
-void ProgramWriter::RecordStream(uint64_t handle, uint64_t stream) {
-  Event event;
-  event.kind = EventKind::kRecordStream;
-  event.address = Address(handle);
-  event.stream = builder_.StreamNumber(StreamHandle(stream));
-  Add(event);
+  event.stream = builder_.StreamNumber(StreamHandle(0));
+  builder_.Add(0, event);
 }
 
 void ProgramWriter::Mark(MarkKind kind, uint64_t handle, std::string_view text) {
@@ -62,15 +49,7 @@ void ProgramWriter::Mark(MarkKind kind, uint64_t handle, std::string_view text) 
   event.address = Address(handle);
   event.stream = TraceBuilder::kNoStream;
   event.text_or_stack = builder_.trace().strings.Intern(text);
-  Add(event);
-}
-
-void ProgramWriter::Phase(std::string_view name) { Mark(MarkKind::kPhase, 0, name); }
-
-void ProgramWriter::Moment(std::string_view name) { Mark(MarkKind::kLabel, 0, name); }
-
-void ProgramWriter::Retag(uint64_t handle, std::string_view tag) {
-  Mark(MarkKind::kRetag, handle, tag);
+  builder_.Add(0, event);
 }
 
 Trace ProgramWriter::Finish(std::string header) {

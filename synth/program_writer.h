@@ -20,31 +20,26 @@ struct Label {
   absl::Span<const int64_t> sizes;
 };
 
-// A writer for the requests of one device. Handles count from 1 and are never reused.
+// A writer for the requests of one stream. Handles count from 1 and are never reused.
 class ProgramWriter {
  public:
   ProgramWriter() : builder_("synth") { builder_.trace().is_program = true; }
 
-  uint64_t Allocate(Bytes size, const Label& label, uint64_t stream = 0);
-  void Free(uint64_t handle, uint64_t stream = 0);
-  void RecordStream(uint64_t handle, uint64_t stream);
-  void Phase(std::string_view name);
-  void Moment(std::string_view name);  // a label inside a phase
-  void Retag(uint64_t handle, std::string_view tag);
-
-  uint64_t events() const { return events_; }
+  uint64_t Allocate(Bytes size, const Label& label);
+  void Free(uint64_t handle);
+  void Phase(std::string_view name) { Mark(MarkKind::kPhase, 0, name); }
+  void Moment(std::string_view name) { Mark(MarkKind::kLabel, 0, name); }  // inside a phase
+  void Retag(uint64_t handle, std::string_view tag) { Mark(MarkKind::kRetag, handle, tag); }
 
   // Returns the schedule. `header` is a JSON object with the members config, seed or meta, and may
   // be empty. Nothing is recorded after this.
   Trace Finish(std::string header);
 
  private:
-  void Add(const Event& event);
   void Mark(MarkKind kind, uint64_t handle, std::string_view text);
 
   TraceBuilder builder_;
   uint64_t last_handle_ = 0;
-  uint64_t events_ = 0;
   bool finished_ = false;
 };
 

@@ -21,9 +21,9 @@ Tensor Session::New(std::string_view op, Sizes sizes, DType dtype, std::string_v
   return Tensor(std::move(storage), dtype, std::move(sizes), std::move(strides));
 }
 
-std::shared_ptr<Storage> Session::NewScratch(std::string_view op, Bytes size,
-                                             std::string_view tag) {
-  return std::make_shared<Storage>(&writer_, size, Label{Name(op), tag, "", {}});
+std::shared_ptr<Storage> Session::NewScratch(std::string_view op, int64_t bytes) {
+  return std::make_shared<Storage>(&writer_, Bytes(static_cast<uint64_t>(bytes)),
+                                   Label{Name(op), "workspace", "", {}});
 }
 
 void Session::Record(const Tensors& inputs, const Tensors& outputs, const Tensors& saved,
@@ -73,7 +73,7 @@ void Session::UseGemm() {
 }
 
 void Session::UseAddmm() {
-  constexpr Bytes kWorkspace(1 << 20);
+  constexpr int64_t kWorkspace = 1 << 20;
   std::shared_ptr<Storage>& kept = lt_workspaces_[static_cast<size_t>(thread_)];
   if (platform_.lt_workspace_kept) UseGemm();
   std::shared_ptr<Storage> workspace =
@@ -84,22 +84,20 @@ void Session::UseAddmm() {
 }
 
 void Session::UseRowSum(int64_t rows, int64_t columns) {
-  const auto divided = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
   const int64_t vector = columns % 4 == 0 ? 4 : columns % 2 == 0 ? 2 : 1;
   const int64_t threads = 512 / vector;  // of one block
   int64_t width = 1;
   while (width < 32 && 2 * width <= columns / vector) width *= 2;
   const int64_t height = threads / width;
-  const int64_t values = divided(rows, height);  // per thread
+  const int64_t values = DividedUp(rows, height);  // per thread
   if (values < 256) return;
-  const int64_t across = divided(columns, width * vector);
-  const int64_t down =
-      std::max(std::min(divided(platform_.resident_threads / threads, across), divided(values, 16)),
-               divided(values, 256));
+  const int64_t across = DividedUp(columns, width * vector);
+  const int64_t down = std::max(
+      std::min(DividedUp(platform_.resident_threads / threads, across), DividedUp(values, 16)),
+      DividedUp(values, 256));
   if (down < 2) return;
-  const auto bytes = [](int64_t count) { return Bytes(static_cast<uint64_t>(4 * count)); };
-  const auto sums = NewScratch("row sums", bytes(columns * down * width * vector));
-  const auto semaphores = NewScratch("row sums' semaphores", bytes(across));
+  const auto sums = NewScratch("row sums", 4 * columns * down * width * vector);
+  const auto semaphores = NewScratch("row sums' semaphores", 4 * across);
 }
 
 Tensor Session::CachedCast(const Tensor& weight) const {

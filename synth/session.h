@@ -68,8 +68,7 @@ class Session {
   // Creates a contiguous tensor, named after the scopes and `op`.
   Tensor New(std::string_view op, Sizes sizes, DType dtype, std::string_view tag = "activation");
   // Allocates memory that a kernel needs while it runs, or that a thread keeps.
-  std::shared_ptr<Storage> NewScratch(std::string_view op, Bytes size,
-                                      std::string_view tag = "workspace");
+  std::shared_ptr<Storage> NewScratch(std::string_view op, int64_t bytes);
 
   // Makes `outputs` differentiable with respect to `inputs`, if gradients are enabled and one of
   // the inputs has one. `saved` is what backward needs, which lives until then. Empty inputs are
@@ -116,49 +115,42 @@ class Session {
   std::array<std::shared_ptr<Storage>, 2> lt_workspaces_;              // cublasLt's
 };
 
-// Implements torch.no_grad() / torch.enable_grad() for the object's lifetime.
-class GradMode {
+// Sets a part of the state for the object's lifetime.
+template <typename T>
+class ForNow {
  public:
-  GradMode(Session& session, bool enabled)
-      : session_(session), before_(std::exchange(session.grad_enabled_, enabled)) {}
-  ~GradMode() { session_.grad_enabled_ = before_; }
-  GradMode(const GradMode&) = delete;
-  GradMode& operator=(const GradMode&) = delete;
+  ForNow(T& state, T value) : state_(state), before_(std::exchange(state, std::move(value))) {}
+  ~ForNow() { state_ = std::move(before_); }
+  ForNow(const ForNow&) = delete;
+  ForNow& operator=(const ForNow&) = delete;
 
- private:
-  Session& session_;
-  bool before_;
+ protected:
+  T& state_;
+  T before_;
 };
 
-// Makes allocations during its lifetime those of another thread.
-class OnThread {
- public:
-  OnThread(Session& session, Thread thread)
-      : session_(session), before_(std::exchange(session.thread_, thread)) {}
-  ~OnThread() { session_.thread_ = before_; }
-  OnThread(const OnThread&) = delete;
-  OnThread& operator=(const OnThread&) = delete;
+// Implements torch.no_grad() / torch.enable_grad().
+struct GradMode : ForNow<bool> {
+  GradMode(Session& session, bool enabled) : ForNow(session.grad_enabled_, enabled) {}
+};
 
- private:
-  Session& session_;
-  Thread before_;
+// Makes allocations those of another thread.
+struct OnThread : ForNow<Thread> {
+  OnThread(Session& session, Thread thread) : ForNow(session.thread_, thread) {}
 };
 
 // Implements torch.autocast(); the outermost object drops the cast weights at its end.
-class Autocast {
+class Autocast : ForNow<std::optional<DType>> {
  public:
   Autocast(Session& session, std::optional<DType> dtype)
-      : session_(session), before_(std::exchange(session.autocast_, dtype)) {}
+      : ForNow(session.autocast_, dtype), session_(session) {}
   ~Autocast() {
-    session_.autocast_ = before_;
+    state_ = before_;
     if (!before_.has_value()) session_.casts_.clear();
   }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
 
  private:
   Session& session_;
-  std::optional<DType> before_;
 };
 
 // Names what is created in its lifetime: Scope h(s, "h.0"), attn(s, "attn") result in "h.0.attn

@@ -23,7 +23,8 @@ std::string_view ShortName(DType dtype);  // "f32"
 
 using Sizes = std::vector<int64_t>;
 
-inline int64_t RoundUpTo(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+inline int64_t DividedUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
+inline int64_t RoundUpTo(int64_t value, int64_t unit) { return DividedUp(value, unit) * unit; }
 
 int64_t ElementCount(const Sizes& sizes);
 // Returns the strides of a tensor that is laid out row by row.

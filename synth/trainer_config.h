@@ -67,8 +67,11 @@ absl::Status CheckRanges(const std::vector<ConfigRange>& ranges);
 // Returns an error for what PyTorch would reject, and for what is too large to write.
 absl::Status ValidateTrainer(const TrainerConfig& config, const ModelSizes& sizes);
 
+// Returns a model's keys, those of its trainer, and known keys without effect on memory.
 template <typename Config>
-void AppendTrainerKeys(std::vector<ConfigKey<Config>>* keys) {
+std::vector<ConfigKey<Config>> WithTrainerKeys(
+    std::vector<ConfigKey<Config>> keys,
+    std::initializer_list<std::string_view> without_effect = {}) {
   const ConfigKey<Config> shared[] = {
       {"batch_size", &Config::batch_size},
       {"gradient_accumulation_steps", &Config::gradient_accumulation_steps},
@@ -93,7 +96,9 @@ void AppendTrainerKeys(std::vector<ConfigKey<Config>>* keys) {
       {"eval_first", &Config::eval_first},
       {"eval_last", &Config::eval_last},
   };
-  keys->insert(keys->end(), std::begin(shared), std::end(shared));
+  keys.insert(keys.end(), std::begin(shared), std::end(shared));
+  for (const std::string_view name : without_effect) keys.push_back({name, {}});
+  return keys;
 }
 
 }  // namespace memreplay::synth

@@ -80,7 +80,7 @@ class Training {
     }
     // A disabled scaler returns the loss itself.
     const Tensor scaled = uses_scaler() ? Scale(s_, output.loss, "scaled loss") : output.loss;
-    model.Backward(s_, scaled);
+    model.Backward(scaled);
   }
 
   void Step(const Model& model, Optimizer& optimizer) {
@@ -100,8 +100,8 @@ class Training {
 
   // Implements GradScaler.unscale_(); found_inf and the inverse scale are copied for each GPU.
   Tensor Unscale() {
-    auto scale = s_.NewScratch("scaler scale, fp64", Bytes(8));
-    auto inverse64 = s_.NewScratch("scaler inverse scale, fp64", Bytes(8));
+    auto scale = s_.NewScratch("scaler scale, fp64", 8);
+    auto inverse64 = s_.NewScratch("scaler inverse scale, fp64", 8);
     scale = nullptr;
     const Tensor inverse = ScalerNumber("scaler inverse scale");
     inverse64 = nullptr;
@@ -137,7 +137,12 @@ class Training {
 
 }  // namespace
 
-void Model::Backward(Session& s, const Tensor& loss) { RunBackward(s, loss); }
+Tensor Model::NewParameter(const std::string& name, Sizes sizes) {
+  Tensor parameter = s_.New(name, std::move(sizes), DType::kFloat32, "parameter");
+  parameter.MakeParameter();
+  parameters_.push_back({name, parameter});
+  return parameter;
+}
 
 Parameters OptimizerOrder(const Parameters& parameters) {
   Parameters ordered;

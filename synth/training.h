@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "synth/autograd.h"
 #include "synth/optimizer.h"
 #include "synth/session.h"
 #include "synth/tensor.h"
@@ -23,11 +24,22 @@ class Model {
   };
 
   virtual ~Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
   virtual Output Forward(const Tensor& indices, const Tensor& targets) = 0;
   // Implements loss.backward() of the scaled loss.
-  virtual void Backward(Session& s, const Tensor& loss);
+  virtual void Backward(const Tensor& loss) { RunBackward(s_, loss); }
   // Returns each parameter once, in the order of model.named_parameters().
-  virtual const Parameters& parameters() const = 0;
+  const Parameters& parameters() const { return parameters_; }
+
+ protected:
+  explicit Model(Session& s) : s_(s) {}
+  // Creates the next parameter.
+  Tensor NewParameter(const std::string& name, Sizes sizes);
+
+  Session& s_;
+  Parameters parameters_;
 };
 
 // Orders parameters as configure_optimizers() does: those with two dimensions, which decay, come

@@ -25,7 +25,7 @@ TEST(ViewStrides, AreNothingWhereElementsWouldHaveToMove) {
   EXPECT_EQ(ViewStrides({2, 3, 8, 4}, {96, 4, 12, 1}, {6, 8, 4}), std::nullopt);
 }
 
-Tensor Parameter(Session& s, Sizes sizes) {
+Tensor NewParameter(Session& s, Sizes sizes) {
   Tensor tensor = s.New("p", std::move(sizes), DType::kFloat32, "parameter");
   tensor.MakeParameter();
   return tensor;
@@ -56,7 +56,7 @@ TEST(Session, SumsOfRowsTakeTheScratchThatWasRecorded) {
                            {t4, 16384, 384, sums(21037056, 12)},
                            {t4, 65536, 4096, sums(134217728, 128)}}) {
     Session s({.resident_threads = seen.threads});
-    Parameter(s, {1000});
+    NewParameter(s, {1000});
     s.UseRowSum(seen.rows, seen.columns);
     std::vector<std::string> found;
     for (const std::string& line : Lines(s)) {
@@ -68,7 +68,7 @@ TEST(Session, SumsOfRowsTakeTheScratchThatWasRecorded) {
 
 TEST(Autograd, ASavedTensorLivesUntilItsBackwardHasRun) {
   Session s({.cublas_workspace = Bytes(0)});
-  Tensor p = Parameter(s, {256});  // 0
+  Tensor p = NewParameter(s, {256});  // 0
   {
     Tensor y = Gelu(s, p);  // 1, saves 0
     Tensor z = Gelu(s, y);  // 2, saves 1
@@ -83,7 +83,7 @@ TEST(Autograd, ASavedTensorLivesUntilItsBackwardHasRun) {
 
 TEST(Autograd, WithoutGradNothingIsKept) {
   Session s({.cublas_workspace = Bytes(0)});
-  const Tensor p = Parameter(s, {256});
+  const Tensor p = NewParameter(s, {256});
   const GradMode no_grad(s, false);
   Tensor y = Gelu(s, Gelu(s, p));
   EXPECT_FALSE(y.requires_grad());
@@ -92,7 +92,7 @@ TEST(Autograd, WithoutGradNothingIsKept) {
 
 TEST(Autograd, ASecondGradientIsAddedInPlace) {
   Session s({.cublas_workspace = Bytes(0)});
-  Tensor p = Parameter(s, {256});  // 0
+  Tensor p = NewParameter(s, {256});  // 0
   for (int step = 0; step < 2; ++step) {
     Tensor a = Gelu(s, p);            // 1
     Tensor b = Silu(s, p);            // 2
@@ -110,8 +110,8 @@ TEST(Autograd, ASecondGradientIsAddedInPlace) {
 
 TEST(Autograd, GradientsTakeTheTypeAndSizeOfTheValue) {
   Session s({.cublas_workspace = Bytes(0)});
-  const Tensor wide = Parameter(s, {4, 256});          // 0
-  const Tensor row = Parameter(s, {256});              // 1
+  const Tensor wide = NewParameter(s, {4, 256});       // 0
+  const Tensor row = NewParameter(s, {256});           // 1
   const Tensor half = Cast(s, wide, DType::kFloat16);  // 2
   const Tensor sum = Add(s, half, row);                // 3, fp32
   RunBackward(s, sum);  // 4 ones; 5 cast for half, 6 summed for row; 7 cast back for wide
@@ -122,7 +122,7 @@ TEST(Autograd, GradientsTakeTheTypeAndSizeOfTheValue) {
 
 TEST(Autograd, AutocastCastsAWeightOnceAndForgetsItAtTheEnd) {
   Session s({.cublas_workspace = Bytes(0)});
-  const Tensor weight = Parameter(s, {8, 8});  // 0
+  const Tensor weight = NewParameter(s, {8, 8});  // 0
   const GradMode no_grad(s, false);
   const Tensor x = s.New("x", {8, 8}, DType::kFloat16);  // 1
   {
@@ -137,15 +137,15 @@ TEST(Autograd, AutocastCastsAWeightOnceAndForgetsItAtTheEnd) {
 
 TEST(Autograd, ALongChainIsTornDownWithoutRecursion) {
   Session s({.cublas_workspace = Bytes(0)});
-  Tensor x = Parameter(s, {1000});
+  Tensor x = NewParameter(s, {1000});
   for (int i = 0; i < 50000; ++i) x = Scale(s, std::move(x), "scale");
   RunBackward(s, x);
 }
 
 TEST(Checkpoint, KeepsOnlyTheInputAndRunsTheBlockAgain) {
   Session s({.cublas_workspace = Bytes(0)});
-  Tensor p = Parameter(s, {256});   // 0
-  Tensor x = Scale(s, p, "scale");  // 1
+  Tensor p = NewParameter(s, {256});  // 0
+  Tensor x = Scale(s, p, "scale");    // 1
   Tensor y = Checkpoint(
       s, [&s](const Tensor& in) { return Gelu(s, Gelu(s, in)); }, x);  // 2 3, frees 2
   RunBackward(s, y);  // 4 ones; again 5 6; 7 = d5, frees 5; 8 = dx, frees 7 and 6; at its end 4

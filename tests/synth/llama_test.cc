@@ -52,14 +52,14 @@ struct Dimensions {
 };
 
 void ExpectPeak(const LlamaConfig& config, double expected) {
-  const absl::StatusOr<Trace> program = LlamaProgram(config);
+  const absl::StatusOr<Trace> program = Program(config);
   ASSERT_TRUE(program.ok()) << program.status();
   double found = 0;
   for (const auto& [phase, bytes] : PhasePeaks(*program)) {
     if (phase == "it1.bwd1") found = double(bytes);
   }
   // Blocks are rounded to 512 bytes, which the formulas leave out.
-  EXPECT_NEAR(found / expected, 1, 2e-4) << ToJson(config);
+  EXPECT_NEAR(found / expected, 1, 2e-4) << ProgramHeader(config, "llama");
 }
 
 TEST(LlamaClosedForm, AmpFlash) {

@@ -78,7 +78,7 @@ NanoGptConfig Config(const Golden& golden) {
 }
 
 Trace Generate(const Golden& golden) {
-  absl::StatusOr<Trace> program = NanoGptProgram(Config(golden));
+  absl::StatusOr<Trace> program = Program(Config(golden));
   EXPECT_TRUE(program.ok()) << program.status();
   return *std::move(program);
 }

@@ -18,7 +18,7 @@ namespace {
 constexpr double kWorkspace = 8519680;
 
 std::map<std::string, double> Peaks(const NanoGptConfig& config) {
-  const absl::StatusOr<Trace> program = NanoGptProgram(config);
+  const absl::StatusOr<Trace> program = Program(config);
   EXPECT_TRUE(program.ok()) << program.status();
   std::map<std::string, double> peaks;
   for (const auto& [phase, bytes] : PhasePeaks(*program)) peaks[phase] = double(bytes);
@@ -62,7 +62,7 @@ struct Dimensions {
 constexpr double kTolerance = 2e-4;
 
 void ExpectNear(double found, double expected, const NanoGptConfig& config) {
-  EXPECT_NEAR(found / expected, 1, kTolerance) << ToJson(config);
+  EXPECT_NEAR(found / expected, 1, kTolerance) << ProgramHeader(config, "nanogpt");
 }
 
 TEST(NanoGptClosedForm, AmpFlash) {
@@ -119,7 +119,7 @@ TEST(NanoGptClosedForm, Compiled) {
     // The graph's own saved list; the zeros for the logits' gradient are 2 e of it.
     const double expected = 16 * d.n + 2 * d.n_mm + d.l * (36 * d.btc + 4 * d.bht + 16 * d.bt) +
                             6 * d.btc + (config.return_logits ? 6 : 4) * d.e + 2 * kWorkspace;
-    EXPECT_NEAR(Peaks(config)["it1.bwd1"] / expected, 1, 1e-3) << ToJson(config);
+    EXPECT_NEAR(Peaks(config)["it1.bwd1"] / expected, 1, 1e-3) << ProgramHeader(config, "nanogpt");
   }
 }
 
@@ -131,9 +131,10 @@ TEST(NanoGptClosedForm, EvaluationHoldsThreeLogits) {
     std::map<std::string, double> peaks = Peaks(config);
     // tok_emb and ln_f's output are 8 BTC of it.
     const double casts = 2 * d.n_mm + 8 * d.btc + kWorkspace;
-    EXPECT_NEAR(peaks["eval@iter0"] / (4 * d.n + casts + 10 * d.e), 1, 2e-3) << ToJson(config);
+    EXPECT_NEAR(peaks["eval@iter0"] / (4 * d.n + casts + 10 * d.e), 1, 2e-3)
+        << ProgramHeader(config, "nanogpt");
     EXPECT_NEAR(peaks["eval"] / (12 * d.n + casts + kWorkspace + 12 * d.e), 1, 2e-3)
-        << ToJson(config);
+        << ProgramHeader(config, "nanogpt");
   }
 }
 
@@ -151,7 +152,7 @@ TEST(NanoGptProgram, LeavesOnlyWhatATrainingRunKeeps) {
         config.compile = compile;
         config.bias = bias;
         config.optimizer = optimizer;
-        const absl::StatusOr<Trace> program = NanoGptProgram(config);
+        const absl::StatusOr<Trace> program = Program(config);
         ASSERT_TRUE(program.ok()) << program.status();
         std::map<uint64_t, std::string> live;  // tag by handle
         for (const Event& event : program->devices[0].events) {
@@ -192,7 +193,7 @@ TEST(NanoGptProgram, KeepsFlashAttentionsRandomStateAsTheReleaseDoes) {
   config.eval_first = config.eval_last = false;
   for (const auto& [release, states] : {std::pair("2.6", 0), {"2.15", 3}}) {
     config.torch_version = release;
-    const absl::StatusOr<Trace> program = NanoGptProgram(config);
+    const absl::StatusOr<Trace> program = Program(config);
     ASSERT_TRUE(program.ok()) << program.status();
     int found = 0;
     for (const Event& event : program->devices[0].events) {

@@ -34,7 +34,7 @@ Outcome Predict(const std::string& settings, std::optional<Bytes> capacity = {},
         ApplySetting({word.substr(0, equals), word.substr(equals + 1)}, &config);
     EXPECT_TRUE(applied.ok()) << applied;
   }
-  absl::StatusOr<Trace> program = NanoGptProgram(config);
+  absl::StatusOr<Trace> program = Program(config);
   EXPECT_TRUE(program.ok()) << program.status();
   const auto trace = std::make_shared<const Trace>(*std::move(program));
   SettingsRequest request;
