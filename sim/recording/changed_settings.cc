@@ -1,14 +1,11 @@
-#include "sim/recording/changed_settings.h"
+// Settings that changed during a recording (hypotheses.h).
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
-#include "sim/recording/gone_pools.h"
-#include "trace/schedule/schedule.h"
+#include "sim/recording/hypotheses.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -75,11 +72,11 @@ std::string With(std::string_view conf, std::string_view setting) {
 
 class SettingsSearch {
  public:
-  SettingsSearch(const Schedule& plain, const AllocatorConfig& config, const TorchProfile& profile)
-      : plain_(plain),
-        listed_(config),
-        profile_(profile),
-        places_(plain.recorded_begin().begin(), plain.recorded_begin().end()) {
+  explicit SettingsSearch(const Unexplained& device)
+      : plain_(device.schedule),
+        listed_(device.config),
+        profile_(device.profile),
+        places_(plain_.recorded_begin().begin(), plain_.recorded_begin().end()) {
     places_.erase(std::unique(places_.begin(), places_.end()), places_.end());
   }
 
@@ -331,21 +328,28 @@ bool MayHaveChangedSettings(const Trace& trace) {
   return with_events == 1;
 }
 
-std::optional<ChangedSettings> FindChangedSettings(const Schedule& plain,
-                                                   const AllocatorConfig& config,
-                                                   const TorchProfile& profile,
-                                                   const RecordingFollowed& without) {
+std::optional<Explanation> FindChangedSettings(const Unexplained& device) {
+  const RecordingFollowed& without = device.followed;
+  const Schedule& plain = device.schedule;
   if (without.exact || plain.device_trace().events.size() > kMaxSettingsEvents) {
     return std::nullopt;
   }
   // Where not even the first event fits the state before it, addresses are not the allocator's.
   if (without.until_event == 0 && !plain.is_cold()) return std::nullopt;
-  SettingsSearch search(plain, config, profile);
-  std::optional<SettingsGuess> guess = search.Run(without);
+  SettingsSearch search(device);
+  const std::optional<SettingsGuess> guess = search.Run(without);
   if (!guess.has_value()) return std::nullopt;
-  return ChangedSettings{search.Noted(guess->changes),
-                         *search.After(guess->changes, /*at_start=*/true), NoteOn(guess->changes),
-                         guess->followed};
+  Explanation found{.trace = search.Noted(guess->changes),
+                    .config = search.After(guess->changes, /*at_start=*/true)};
+  if (!guess->followed.exact) {
+    std::optional<Explanation> gone = FindGonePools(
+        {found.trace, device.device, plain, *found.config, device.profile, guess->followed});
+    if (!gone.has_value()) return std::nullopt;
+    found.pools = std::move(gone->pools);
+    found.notes = std::move(gone->notes);
+  }
+  found.notes.push_back(NoteOn(guess->changes));
+  return found;
 }
 
 }  // namespace memreplay

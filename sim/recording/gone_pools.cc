@@ -1,17 +1,16 @@
-#include "sim/recording/gone_pools.h"
+// Private pools that were gone at the end of a recording (hypotheses.h).
 
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "sim/recording/hypotheses.h"
 #include "sim/settings/size_rules.h"
 #include "trace/schedule/recorded_pools.h"
-#include "trace/schedule/schedule.h"
 
 namespace memreplay {
 namespace {
@@ -48,17 +47,12 @@ struct Tried {
 
 class PoolSearch {
  public:
-  PoolSearch(std::shared_ptr<const Trace> trace, size_t device, const AllocatorConfig& config,
-             const TorchProfile& profile)
-      : trace_(std::move(trace)),
-        device_(device),
-        config_(config),
-        profile_(profile),
-        first_pool_(static_cast<uint16_t>(trace_->pools.size())) {}
+  explicit PoolSearch(const Unexplained& device)
+      : device_(device), first_pool_(static_cast<uint16_t>(device.trace->pools.size())) {}
 
   // Extends the best of all guesses first. Returns nullopt if none is exact.
-  std::optional<Guess> Run(const RecordingFollowed& without) {
-    std::vector<Tried> open = {{{}, without}};
+  std::optional<Guess> Run() {
+    std::vector<Tried> open = {{{}, device_.followed}};
     std::set<Guess> seen = {{}};
     while (!open.empty()) {
       const auto best = std::max_element(
@@ -76,7 +70,7 @@ class PoolSearch {
 
   // Returns the pools of all events that follow from a guess.
   InferredPools PoolsOf(const Guess& guess) const {
-    InferredPools inferred = {trace_->pools, std::vector<uint16_t>(events().size()), {}};
+    InferredPools inferred = {device_.trace->pools, std::vector<uint16_t>(events().size()), {}};
     for (const auto& [event, pool] : guess) {
       while (inferred.pools.size() <= pool) {
         const uint64_t number = inferred.pools.size() - first_pool_ + 1;
@@ -84,22 +78,22 @@ class PoolSearch {
       }
       inferred.of_event[event] = pool;
     }
-    const DeviceTrace& device = trace_->devices[device_];
     inferred.of_event =
-        PoolsBySegments(device.final_state, inferred.pools,
-                        EventView(device.events, nullptr, inferred.of_event.data()));
+        PoolsBySegments(device_trace().final_state, inferred.pools,
+                        EventView(device_trace().events, nullptr, inferred.of_event.data()));
     return inferred;
   }
 
  private:
-  absl::Span<const Event> events() const { return trace_->devices[device_].events.kept(); }
+  const DeviceTrace& device_trace() const { return device_.trace->devices[device_.device]; }
+  absl::Span<const Event> events() const { return device_trace().events.kept(); }
 
   bool is_spent() const { return replays_ > kMaxReplays || replayed_events_ > kMaxEvents; }
 
   Tried Try(Guess guess) {
-    const Schedule schedule = Schedule::Build(trace_, device_, PoolsOf(guess));
+    const Schedule schedule = Schedule::Build(device_.trace, device_.device, PoolsOf(guess));
     ++replays_;
-    const RecordingFollowed followed = FollowRecording(schedule, config_, profile_);
+    const RecordingFollowed followed = FollowRecording(schedule, device_.config, device_.profile);
     const size_t all = events().size();
     replayed_events_ += std::min<size_t>(followed.until_event + all / kPreparedPerReplayed, all);
     return {std::move(guess), followed};
@@ -179,10 +173,7 @@ class PoolSearch {
     return std::nullopt;
   }
 
-  const std::shared_ptr<const Trace> trace_;
-  const size_t device_;
-  const AllocatorConfig& config_;
-  const TorchProfile& profile_;
+  const Unexplained& device_;
   const uint16_t first_pool_;
   size_t replays_ = 0;
   size_t replayed_events_ = 0;
@@ -215,22 +206,15 @@ bool MayHaveGonePools(const Trace& trace) {
          std::any_of(trace.devices.begin(), trace.devices.end(), DeviceMayHaveGonePools);
 }
 
-bool MayHaveGonePools(const Schedule& schedule) {
-  const EventView recorded = schedule.recorded();
-  const absl::Span<const uint32_t> effects = schedule.segment_events();
-  return std::any_of(effects.begin(), effects.end(),
-                     [&](uint32_t i) { return IsRelease(recorded.kind(i)); }) &&
-         MayHaveGonePools(schedule.trace());
-}
-
-std::optional<GonePools> FindGonePools(const std::shared_ptr<const Trace>& trace, size_t device,
-                                       const AllocatorConfig& config, const TorchProfile& profile,
-                                       const RecordingFollowed& without) {
-  if (without.exact || !DeviceMayHaveGonePools(trace->devices[device])) return std::nullopt;
-  PoolSearch search(trace, device, config, profile);
-  const std::optional<Guess> guess = search.Run(without);
+std::optional<Explanation> FindGonePools(const Unexplained& device) {
+  if (device.followed.exact || !DeviceMayHaveGonePools(device.trace->devices[device.device])) {
+    return std::nullopt;
+  }
+  PoolSearch search(device);
+  const std::optional<Guess> guess = search.Run();
   if (!guess.has_value()) return std::nullopt;
-  return GonePools{search.PoolsOf(*guess), Note(*trace, device, *guess)};
+  return Explanation{.pools = search.PoolsOf(*guess),
+                     .notes = {Note(*device.trace, device.device, *guess)}};
 }
 
 }  // namespace memreplay

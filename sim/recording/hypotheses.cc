@@ -1,56 +1,58 @@
 #include "sim/recording/hypotheses.h"
 
+#include <cstdint>
 #include <utility>
 
-#include "sim/recording/changed_settings.h"
-#include "sim/recording/gone_pools.h"
-#include "sim/recording/pool_options.h"
+#include "absl/strings/str_cat.h"
 
 namespace memreplay {
 namespace {
 
-std::optional<Explanation> ByPoolOptions(const Unexplained& device) {
-  std::optional<PoolOptions> options =
-      FindPoolOptions(device.schedule, device.config, device.profile, device.followed);
-  if (!options.has_value()) return std::nullopt;
-  return Explanation{.pools = std::move(options->pools), .notes = {std::move(options->note)}};
-}
-
-std::optional<Explanation> ByGonePools(const Unexplained& device) {
-  if (!MayHaveGonePools(device.schedule)) return std::nullopt;
-  std::optional<GonePools> gone =
-      FindGonePools(device.trace, device.device, device.config, device.profile, device.followed);
-  if (!gone.has_value()) return std::nullopt;
-  return Explanation{.pools = std::move(gone->pools), .notes = {std::move(gone->note)}};
-}
-
-// Pools that are gone may explain what the changes leave open.
-std::optional<Explanation> ByChangedSettings(const Unexplained& device) {
-  std::optional<ChangedSettings> changed =
-      FindChangedSettings(device.schedule, device.config, device.profile, device.followed);
-  if (!changed.has_value()) return std::nullopt;
-  Explanation explanation;
-  if (!changed->followed.exact) {
-    std::optional<GonePools> gone = FindGonePools(changed->trace, device.device, changed->config,
-                                                  device.profile, changed->followed);
-    if (!gone.has_value()) return std::nullopt;
-    explanation.pools = std::move(gone->pools);
-    explanation.notes.push_back(std::move(gone->note));
+// Returns the pool of the event that differs; 0 if it is a default pool.
+uint16_t PoolOf(const Divergence& divergence) {
+  for (const std::optional<Event>* event : {&divergence.recorded, &divergence.simulated}) {
+    if (event->has_value() && (*event)->pool != 0) return (*event)->pool;
   }
-  explanation.trace = std::move(changed->trace);
-  explanation.config = std::move(changed->config);
-  explanation.notes.push_back(std::move(changed->note));
-  return explanation;
+  return 0;
 }
 
 constexpr Hypothesis kHypotheses[] = {
-    {MayHavePoolOptions, /*needs_recorded_release=*/false, ByPoolOptions},
-    {MayHaveGonePools, /*needs_recorded_release=*/false, ByGonePools},
-    {MayHaveChangedSettings, /*needs_recorded_release=*/true, ByChangedSettings},
+    {MayHavePoolOptions, /*needs_recorded_release=*/false, FindPoolOptions},
+    {MayHaveGonePools, /*needs_recorded_release=*/false, FindGonePools},
+    {MayHaveChangedSettings, /*needs_recorded_release=*/true, FindChangedSettings},
 };
 
 }  // namespace
 
 absl::Span<const Hypothesis> AllHypotheses() { return kHypotheses; }
+
+bool MayHavePoolOptions(const Trace& trace) { return !trace.is_program && trace.pools.size() > 1; }
+
+std::optional<Explanation> FindPoolOptions(const Unexplained& device) {
+  const Schedule& plain = device.schedule;
+  if (!device.profile.no_split_pools || !plain.pool_flags().empty()) return std::nullopt;
+  Explanation found;
+  std::vector<uint64_t>& flags = found.pools.flags;
+  flags.resize(plain.pools().size());
+  size_t pools = 0;
+  RecordingFollowed followed = device.followed;
+  while (!followed.exact) {
+    const uint16_t pool = followed.divergence.has_value() ? PoolOf(*followed.divergence) : 0;
+    if (pool == 0 || pool >= flags.size() || flags[pool] != 0) return std::nullopt;
+    flags[pool] = kPoolNoSplit;
+    ++pools;
+    const uint64_t before = followed.until_event;
+    followed = FollowRecording(Schedule::Build(device.trace, device.device, found.pools),
+                               device.config, device.profile);
+    if (!followed.exact && followed.until_event <= before) return std::nullopt;
+  }
+  if (pools == 0) return std::nullopt;
+  found.notes = {absl::StrCat(
+      "device ", plain.device(), ": it is assumed that ", pools,
+      pools == 1 ? " MemPool was" : " MemPools were",
+      " made with no_split=True: the file does not say so, but only then does the replay follow "
+      "every event")};
+  return found;
+}
 
 }  // namespace memreplay

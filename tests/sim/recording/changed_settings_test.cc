@@ -1,5 +1,3 @@
-#include "sim/recording/changed_settings.h"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -9,6 +7,7 @@
 
 #include "gtest/gtest.h"
 #include "sim/recording/exact_replay.h"
+#include "sim/recording/hypotheses.h"
 #include "tests/sim/support/made_recording.h"
 
 namespace memreplay {
@@ -28,6 +27,12 @@ std::shared_ptr<Trace> WithoutNotes(const Made& made) {
   return trace;
 }
 
+std::optional<Explanation> FindChanges(const std::shared_ptr<const Trace>& trace, const Made& made,
+                                       const RecordingFollowed& without) {
+  const Schedule plain = Schedule::Build(trace, 0);
+  return FindChangedSettings({trace, 0, plain, made.config, testing::ProfileOf(made), without});
+}
+
 TEST(FindChangedSettings, MostStretchesOfOtherSettingsAreFound) {
   for (const std::string_view other :
        {"max_split_size_mb:20", "expandable_segments:True", "roundup_power2_divisions:4"}) {
@@ -44,13 +49,13 @@ TEST(FindChangedSettings, MostStretchesOfOtherSettingsAreFound) {
       if (without.exact) continue;
       ++puzzles;
       ASSERT_TRUE(MayHaveChangedSettings(*trace));
-      const std::optional<ChangedSettings> found = FindChangedSettings(
-          Schedule::Build(trace, 0), made.config, testing::ProfileOf(made), without);
-      if (!found.has_value() || !found->followed.exact) continue;
+      const std::optional<Explanation> found = FindChanges(trace, made, without);
+      if (!found.has_value()) continue;
       ++solved;
-      EXPECT_TRUE(FollowUnder(found->trace, found->config, made).exact) << other << seed;
+      EXPECT_TRUE(FollowUnder(found->trace, *found->config, made).exact) << other << seed;
       EXPECT_FALSE(MayHaveChangedSettings(*found->trace));
-      EXPECT_NE(found->note.find("it is assumed that the script changed"), std::string::npos);
+      EXPECT_NE(found->notes.at(0).find("it is assumed that the script changed"),
+                std::string::npos);
       EXPECT_TRUE(trace->devices[0].notes.empty());
     }
     EXPECT_GT(puzzles, 3u) << other;
@@ -67,9 +72,7 @@ TEST(FindChangedSettings, NothingIsToldOfAChoiceThatNoSettingsExplain) {
   event.address = event.address + Bytes(512);
   const RecordingFollowed without = FollowUnder(trace, made.config, made);
   ASSERT_FALSE(without.exact);
-  const std::optional<ChangedSettings> found = FindChangedSettings(
-      Schedule::Build(trace, 0), made.config, testing::ProfileOf(made), without);
-  EXPECT_FALSE(found.has_value() && found->followed.exact);
+  EXPECT_FALSE(FindChanges(trace, made, without).has_value());
 }
 
 TEST(MayHaveChangedSettings, NotWhereTheyAreNotedOrTheDevicesAreTwo) {

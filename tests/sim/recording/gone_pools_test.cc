@@ -1,5 +1,3 @@
-#include "sim/recording/gone_pools.h"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -8,7 +6,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "sim/recording/exact_replay.h"
+#include "sim/recording/hypotheses.h"
 #include "tests/sim/support/made_recording.h"
 
 namespace memreplay {
@@ -21,6 +19,12 @@ constexpr std::string_view kRelease = "2.7";  // its events do not name their po
 RecordingFollowed Follow(const std::shared_ptr<const Trace>& trace, const Made& made,
                          const InferredPools& pools = {}) {
   return FollowRecording(Schedule::Build(trace, 0, pools), made.config, testing::ProfileOf(made));
+}
+
+std::optional<Explanation> FindPools(const std::shared_ptr<const Trace>& trace, const Made& made,
+                                     const RecordingFollowed& untold) {
+  const Schedule plain = Schedule::Build(trace, 0);
+  return FindGonePools({trace, 0, plain, made.config, testing::ProfileOf(made), untold});
 }
 
 TEST(FindGonePools, RecordingsFollowAgain) {
@@ -39,13 +43,12 @@ TEST(FindGonePools, RecordingsFollowAgain) {
     if (untold.exact) continue;
     ASSERT_TRUE(MayHaveGonePools(*trace));
     ++puzzles;
-    const std::optional<GonePools> found =
-        FindGonePools(trace, 0, made.config, testing::ProfileOf(made), untold);
+    const std::optional<Explanation> found = FindPools(trace, made, untold);
     if (!found.has_value()) continue;
     ++solved;
     EXPECT_TRUE(Follow(trace, made, found->pools).exact) << seed;
-    EXPECT_NE(found->note.find("assumed to belong to private pools"), std::string::npos)
-        << found->note;
+    EXPECT_NE(found->notes.at(0).find("assumed to belong to private pools"), std::string::npos)
+        << found->notes[0];
     EXPECT_GE(found->pools.pools.size(), trace->pools.size());
   }
   EXPECT_GT(puzzles, 20u);
@@ -61,7 +64,7 @@ TEST(FindGonePools, NothingIsToldOfAChoiceThatNoPoolExplains) {
   event.address = event.address + Bytes(512);
   const RecordingFollowed untold = Follow(trace, made);
   ASSERT_FALSE(untold.exact);
-  EXPECT_FALSE(FindGonePools(trace, 0, made.config, testing::ProfileOf(made), untold).has_value());
+  EXPECT_FALSE(FindPools(trace, made, untold).has_value());
   EXPECT_EQ(trace->pools.size(), 1u);
 }
 

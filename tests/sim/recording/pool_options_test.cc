@@ -1,5 +1,3 @@
-#include "sim/recording/pool_options.h"
-
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "sim/recording/hypotheses.h"
 #include "tests/sim/support/made_recording.h"
 
 namespace memreplay {
@@ -57,11 +56,11 @@ TEST(FindPoolOptions, APoolThatDoesNotSplitIsFound) {
     const Schedule plain = Schedule::Build(trace, 0);
     const RecordingFollowed without = Follow(plain, made);
     ASSERT_FALSE(without.exact);
-    const std::optional<PoolOptions> found =
-        FindPoolOptions(plain, made.config, testing::ProfileOf(made), without);
+    const std::optional<Explanation> found =
+        FindPoolOptions({trace, 0, plain, made.config, testing::ProfileOf(made), without});
     ASSERT_TRUE(found.has_value()) << is_gone;
     EXPECT_EQ(found->pools.flags, (std::vector<uint64_t>{0, kPoolNoSplit}));
-    EXPECT_NE(found->note.find("1 MemPool was made with no_split=True"), std::string::npos);
+    EXPECT_NE(found->notes.at(0).find("1 MemPool was made with no_split=True"), std::string::npos);
     EXPECT_TRUE(Follow(Schedule::Build(trace, 0, found->pools), made).exact);
   }
 }
@@ -88,7 +87,7 @@ TEST(FindPoolOptions, NothingIsSaidOfAReleaseThatSplits) {
   const Schedule plain = Schedule::Build(trace, 0);
   const RecordingFollowed without = Follow(plain, made);
   ASSERT_FALSE(without.exact);
-  EXPECT_FALSE(FindPoolOptions(plain, made.config, testing::ProfileOf(made), without));
+  EXPECT_FALSE(FindPoolOptions({trace, 0, plain, made.config, testing::ProfileOf(made), without}));
 }
 
 }  // namespace
