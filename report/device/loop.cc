@@ -8,7 +8,6 @@
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "sim/whatif/look_back.h"
-#include "sim/whatif/one_stream.h"
 #include "sim/whatif/stream_cost.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"

@@ -8,11 +8,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "sim/settings/size_rules.h"
-#include "sim/study/control.h"
+#include "sim/study/study.h"
 #include "sim/study/what_if.h"
-#include "sim/whatif/capacity_walk.h"
-#include "sim/whatif/one_pool.h"
-#include "sim/whatif/one_stream.h"
+#include "sim/whatif/smallest_capacity.h"
+#include "sim/whatif/stream_cost.h"
 #include "trace/value/status_macros.h"
 
 namespace memreplay {
@@ -34,29 +33,19 @@ class ChangedRun final : public Intervention {
       : schedule_(schedule),
         scene_(scene),
         change_(change),
-        one_stream_(schedule),
-        one_pool_(schedule) {}
+        rewriting_(schedule, change.kind == ChangeKind::kOneStream ? OnOneStream()
+                             : change.kind == ChangeKind::kOnePool ? InOnePool()
+                                                                   : nullptr) {}
 
   Next BeforeRequest(size_t request, Allocator& allocator, Observer& observer) override {
-    Event asked = schedule_.requests()[request];
-    Intervention* const merged = change_.kind == ChangeKind::kOneStream
-                                     ? static_cast<Intervention*>(&one_stream_)
-                                 : change_.kind == ChangeKind::kOnePool ? &one_pool_
-                                                                        : nullptr;
-    const auto follow = [&] {
-      return merged != nullptr ? merged->BeforeRequest(request, allocator, observer) : Next::kApply;
-    };
-    if (request < scene_.request) {
+    if (request != scene_.request) {
       // These ran out earlier in the recording, and the script survived them.
       if (scene_.recorded && refused_.contains(request)) return Next::kSkip;
-      return follow();
+      if (scene_.recorded && request > scene_.request) return Next::kStop;
+      return rewriting_.BeforeRequest(request, allocator, observer);
     }
-    if (request > scene_.request) {
-      if (scene_.recorded) return Next::kStop;
-      return follow();
-    }
-    if (change_.kind == ChangeKind::kOneStream) asked.stream = 0;
-    if (change_.kind == ChangeKind::kOnePool) asked = one_pool_.Merged(asked);
+    const Event given = schedule_.requests()[request];
+    const Event asked = rewriting_.Rewritten(given).value_or(given);
     if (change_.kind == ChangeKind::kEmptyCache) {
       allocator.Apply(Request(EventKind::kEmptyCache), observer).IgnoreError();
     } else if (change_.kind == ChangeKind::kFreeStack) {
@@ -115,8 +104,7 @@ class ChangedRun final : public Intervention {
   const Schedule& schedule_;
   const OomScene& scene_;
   const Counterfactual& change_;
-  OneStream one_stream_;
-  OnePool one_pool_;
+  Rewriting rewriting_;
   absl::flat_hash_set<size_t> refused_;
 };
 
@@ -286,26 +274,27 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
     if (answered.ok()) answers.push_back(std::move(change));
     return answered;
   };
-  for (const ChangeKind kind :
-       {ChangeKind::kNothing, ChangeKind::kRetry, ChangeKind::kEmptyCache}) {
+  const auto of = [](ChangeKind kind) {
     Counterfactual change;
     change.kind = kind;
-    RETURN_IF_ERROR(add(change, simulated));
+    return change;
+  };
+  for (const ChangeKind kind :
+       {ChangeKind::kNothing, ChangeKind::kRetry, ChangeKind::kEmptyCache}) {
+    RETURN_IF_ERROR(add(of(kind), simulated));
   }
   for (auto& [change, conf] : OtherSettings(settings, scene.oom.size, options.max_settings)) {
     ReplaySettings under = simulated;
     under.config = AllocatorConfig();
     // Settings that the release rejects are no advice.
     if (!ParseAllocatorConf(conf, *settings.torch.profile, &under.config).ok()) continue;
-    Counterfactual setting;
-    setting.kind = ChangeKind::kSetting;
+    Counterfactual setting = of(ChangeKind::kSetting);
     setting.conf = std::move(conf);
     setting.change = std::move(change);
     RETURN_IF_ERROR(add(setting, under));
   }
   for (const uint32_t stack : options.stacks) {
-    Counterfactual change;
-    change.kind = ChangeKind::kFreeStack;
+    Counterfactual change = of(ChangeKind::kFreeStack);
     change.stack = stack;
     for (const SegmentInfo& segment : scene.before) {
       for (const BlockInfo& block : segment.blocks) {
@@ -317,14 +306,10 @@ absl::StatusOr<std::vector<Counterfactual>> TryCounterfactuals(
     RETURN_IF_ERROR(add(change, simulated));
   }
   if (schedule.is_cold() && AllocatesOnSeveralStreams(schedule)) {
-    Counterfactual change;
-    change.kind = ChangeKind::kOneStream;
-    RETURN_IF_ERROR(add(change, simulated));
+    RETURN_IF_ERROR(add(of(ChangeKind::kOneStream), simulated));
   }
   if (schedule.is_cold() && PrivatePools(scene.at) > 1) {
-    Counterfactual change;
-    change.kind = ChangeKind::kOnePool;
-    RETURN_IF_ERROR(add(change, simulated));
+    RETURN_IF_ERROR(add(of(ChangeKind::kOnePool), simulated));
   }
   if (simulated.capacity.has_value()) {
     ASSIGN_OR_RETURN(Counterfactual memory,

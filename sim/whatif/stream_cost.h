@@ -1,15 +1,52 @@
-// Measures what it costs that a script allocates on several streams.
+// Measures what it costs that a script allocates on several streams, and what would happen if
+// streams or pools were one.
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "sim/recording/replay_settings.h"
+#include "sim/run/run.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
+
+// Returns what is requested instead of a request: the same on another stream or in another pool, or
+// nothing (nullopt).
+using Rewrite = std::function<std::optional<Event>(Event request)>;
+
+// Makes all requests on stream 0 and leaves out what synchronises streams.
+Rewrite OnOneStream();
+// Makes all requests of private pools in the first of them, as if CUDA graphs had been captured
+// with one graph_pool_handle().
+Rewrite InOnePool();
+
+// An intervention that makes other requests instead of those of a schedule; null leaves them as
+// they are. It is for cold schedules: blocks of a start keep their stream and pool.
+class Rewriting final : public Intervention {
+ public:
+  // `schedule` must outlive this.
+  Rewriting(const Schedule& schedule, Rewrite rewrite)
+      : schedule_(schedule), rewrite_(std::move(rewrite)) {}
+  Next BeforeRequest(size_t request, Allocator& allocator, Observer& observer) override;
+
+  // Returns a request as it is made.
+  std::optional<Event> Rewritten(const Event& request) const {
+    return rewrite_ == nullptr ? request : rewrite_(request);
+  }
+
+ private:
+  const Schedule& schedule_;
+  const Rewrite rewrite_;
+};
+
+// Returns whether OnOneStream() would change anything.
+bool AllocatesOnSeveralStreams(const Schedule& schedule);
 
 // How much less would be reserved if streams were merged.
 struct StreamCost {
