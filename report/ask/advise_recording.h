@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "sim/observe/history.h"
+#include "sim/observe/timeline.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/remedy/scaling.h"
 #include "sim/remedy/search.h"

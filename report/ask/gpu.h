@@ -14,7 +14,6 @@
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
 #include "report/ask/gpu_card.h"
-#include "sim/confirm/confirmation.h"
 #include "sim/confirm/device_run.h"
 #include "sim/model/observer.h"
 #include "sim/recording/replay_settings.h"

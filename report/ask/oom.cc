@@ -17,7 +17,7 @@
 #include "report/words/text.h"
 #include "sim/oom/oom_analysis.h"
 #include "sim/settings/size_rules.h"
-#include "sim/whatif/capacity_walk.h"
+#include "sim/whatif/smallest_capacity.h"
 #include "trace/value/bounded.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"

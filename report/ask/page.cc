@@ -21,7 +21,7 @@
 #include "report/run/run_log.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
-#include "sim/observe/history.h"
+#include "sim/observe/timeline.h"
 #include "sim/oom/oom_analysis.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/study/what_if.h"

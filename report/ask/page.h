@@ -10,7 +10,7 @@
 #include "report/device/inventory.h"
 #include "report/device/loop.h"
 #include "report/page/render_html.h"
-#include "sim/observe/history.h"
+#include "sim/observe/timeline.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
 #include "sim/study/study.h"

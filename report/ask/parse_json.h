@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "sim/device/call_costs.h"
+#include "sim/device/simulated_device.h"
 
 namespace memreplay {
 

@@ -12,7 +12,6 @@
 #include "sim/confirm/device_run.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
-#include "sim/recording/torch_inference.h"
 #include "sim/study/study.h"
 #include "sim/study/what_if.h"
 #include "trace/schedule/schedule.h"

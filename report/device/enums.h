@@ -2,7 +2,7 @@
 #pragma once
 
 #include "proto/report.pb.h"
-#include "sim/oom/oom_verdict.h"
+#include "sim/oom/oom_analysis.h"
 #include "trace/value/memory_state.h"
 
 namespace memreplay {

@@ -1,4 +1,4 @@
-// A GPU of any size that exists only as arithmetic.
+// A GPU of any size that exists only as arithmetic, and the time that its driver calls would take.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,39 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "hardware/driver_addresses.h"
-#include "sim/device/call_costs.h"
 #include "sim/model/device.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
+
+// A cost in nanoseconds by size, as measured on a GPU, so that counts of driver calls can be turned
+// into an estimate of their time. It is interpolated linearly between measured sizes, constant
+// below the smallest, and proportional to the size above the largest.
+class CostBySize {
+ public:
+  // Sets the cost of a size. Sizes may be set in any order; a later call replaces an earlier one
+  // for the same size.
+  void Set(Bytes size, double nanoseconds);
+  // Returns 0 if nothing was measured. O(log sizes).
+  double At(Bytes size) const;
+  bool empty() const { return points_.empty(); }
+
+ private:
+  struct Point {
+    Bytes size;
+    double nanoseconds;
+  };
+  std::vector<Point> points_;  // ascending
+};
+
+// The costs of one call, or of one page. Waits are not included, because they take as long as the
+// script's work. A refused call is assumed to cost as much as a granted one.
+struct CallCosts {
+  CostBySize segment_alloc;  // cudaMalloc
+  CostBySize segment_free;   // cudaFree on an idle GPU
+  CostBySize map;            // a page created, mapped and made accessible
+  CostBySize unmap;          // a page unmapped and released
+};
 
 // A simulated GPU with the following address rules:
 //   * AllocateSegment(n) places from kSegmentBase to kSegmentEnd in Options::order

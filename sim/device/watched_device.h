@@ -1,5 +1,5 @@
-// A device that passes everything on to another and remembers memory calls with their responses,
-// how much was in use after each, and what is held.
+// Devices that pass everything on to another: one remembers memory calls with their responses, how
+// much was in use after each, and what is held; one places memory where such calls placed it.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,48 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "sim/device/forwarding_device.h"
+#include "sim/model/device.h"
 #include "trace/value/units.h"
 
 namespace memreplay {
+
+// A device that passes every call on to another one. It is the base class of devices that watch or
+// change some of it.
+class ForwardingDevice : public Device {
+ public:
+  ForwardingDevice(const ForwardingDevice&) = delete;
+  ForwardingDevice& operator=(const ForwardingDevice&) = delete;
+
+  Bytes TotalMemory() const override { return device_.TotalMemory(); }
+  Bytes FreeMemory() override { return device_.FreeMemory(); }
+  std::optional<Address> AllocateSegment(Bytes size) override {
+    return device_.AllocateSegment(size);
+  }
+  void FreeSegment(Address address, Bytes size) override { device_.FreeSegment(address, size); }
+  std::optional<Address> ReserveRange(Bytes size) override { return device_.ReserveRange(size); }
+  void ReleaseRange(Address address, Bytes size) override { device_.ReleaseRange(address, size); }
+  bool MapPages(Address address, Bytes size, Bytes page) override {
+    return device_.MapPages(address, size, page);
+  }
+  void UnmapPages(Address address, Bytes size, Bytes page) override {
+    device_.UnmapPages(address, size, page);
+  }
+  StreamEvent RecordEvent(uint32_t stream) override { return device_.RecordEvent(stream); }
+  bool IsComplete(const StreamEvent& event) override { return device_.IsComplete(event); }
+  void Synchronize(const StreamEvent& event) override { device_.Synchronize(event); }
+  bool CompletionIsReported() const override { return device_.CompletionIsReported(); }
+  void StreamDone(uint32_t stream) override { device_.StreamDone(stream); }
+  void FailNext(uint64_t count) override { device_.FailNext(count); }
+  void TakeOutside(Bytes size) override { device_.TakeOutside(size); }
+  void ReturnOutside(Bytes size) override { device_.ReturnOutside(size); }
+  void OnRequest(size_t request) override { device_.OnRequest(request); }
+
+ protected:
+  // `device` must outlive this.
+  explicit ForwardingDevice(Device& device) : device_(device) {}
+
+  Device& device_;
+};
 
 // Not the number of a region. Segments and reservations are numbered together, in the order in
 // which they were granted, so that two runs whose drivers choose other addresses agree in these
@@ -110,6 +148,50 @@ class WatchedDevice final : public ForwardingDevice {
   std::map<Address, uint32_t> by_address_;  // the newest region that begins at each
   std::map<Address, Bytes> pages_;          // sizes of mapped ones
   std::vector<MemoryCall> calls_;
+};
+
+// A device with the responses of one device and the addresses of another, to find out what the
+// simulation would do if its driver placed memory as the measured one did. The inner device decides
+// whether memory is granted. A segment or reservation is placed
+// where the next one of the same kind and size in `calls` was placed within the same request. If
+// there is no such counterpart, or it would overlap memory that is held, it gets an address of its
+// own, from kInventedBase up. O(log regions) per call.
+class RelocatedDevice final : public ForwardingDevice {
+ public:
+  // Lies above every address of a CUDA device (49 bits).
+  static constexpr Address kInventedBase = Address(uint64_t{1} << 57);
+
+  // Both must outlive this.
+  RelocatedDevice(Device& device, absl::Span<const MemoryCall> calls);
+
+  void OnRequest(size_t request) override;
+
+  std::optional<Address> AllocateSegment(Bytes size) override;
+  void FreeSegment(Address address, Bytes size) override;
+  std::optional<Address> ReserveRange(Bytes size) override;
+  void ReleaseRange(Address address, Bytes size) override;
+  bool MapPages(Address address, Bytes size, Bytes page) override;
+  void UnmapPages(Address address, Bytes size, Bytes page) override;
+
+  // Returns the number of segments and reservations without a counterpart.
+  uint64_t invented() const { return invented_; }
+
+ private:
+  struct Region {
+    Address inner;
+    Bytes size;
+  };
+
+  Address Place(MemoryCall::Kind kind, Bytes size, Address inner);
+  bool IsHeld(Address address, Bytes size) const;
+  Address Inner(Address address) const;
+
+  const absl::Span<const MemoryCall> calls_;
+  uint32_t request_ = kBeforeFirstRequest;
+  size_t next_ = 0;  // calls before it were followed, or belong to earlier requests
+  Address invented_end_ = kInventedBase;
+  uint64_t invented_ = 0;
+  std::map<Address, Region> held_;
 };
 
 }  // namespace memreplay

@@ -1,10 +1,13 @@
-// The parts of backend:cudaMallocAsync that are the same on every device: settings, limit,
-// statistics and the requests that concern only the device.
+// backend:cudaMallocAsync: every allocation goes to the driver's stream-ordered pool. What the
+// driver does inside that pool is not public, so its simulation is an approximation, and reports say
+// so: used bytes and the limit are exact, the pool's size is the high-water mark of used bytes in
+// steps of kPoolStep, and addresses are made up. Source: docs/fidelity.md, [cudaMallocAsync].
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "sim/model/allocator.h"
 #include "sim/model/device.h"
@@ -12,8 +15,9 @@
 
 namespace memreplay {
 
-// An allocator of backend:cudaMallocAsync. It keeps only the `all` part of allocated, active and
-// reserved bytes, as PyTorch does for this backend.
+// The parts of an allocator of backend:cudaMallocAsync that are the same on every device: settings,
+// limit, statistics and the requests that concern only the device. It keeps only the `all` part of
+// allocated, active and reserved bytes, as PyTorch does for this backend.
 class AsyncAllocator : public Allocator {
  public:
   // The minimum by which the driver's pool grows, as observed on recent drivers.
@@ -47,6 +51,30 @@ class AsyncAllocator : public Allocator {
 
  private:
   int64_t ooms_ = 0;
+};
+
+// PyTorch's cudaMallocAsync backend, which does not round, split or cache. A free is complete at
+// once: the driver orders reuse by stream, which costs no memory here. The pool keeps its memory
+// (unlimited release threshold) until empty_cache trims it. O(1) per request.
+class CudaMallocAsyncAllocator final : public AsyncAllocator {
+ public:
+  // `device` must outlive the allocator.
+  explicit CudaMallocAsyncAllocator(Device& device);
+  ~CudaMallocAsyncAllocator() override;
+
+  void CheckInvariants() const override;
+
+ private:
+  void Alloc(const Event& request, Observer& out) override;
+  void Free(const Event& request, Observer& out) override;
+  void EmptyCache(const Event& request, Observer& out) override;  // trims the pool
+
+  Address pool_;      // of the reservation that stands for the driver's pool
+  Bytes pool_range_;  // its size
+  Bytes reserved_;    // mapped from its start
+  Bytes used_;
+  Address next_;             // made-up address of the next allocation
+  std::vector<Event> live_;  // the kAlloc of each live id; size 0: not live
 };
 
 }  // namespace memreplay

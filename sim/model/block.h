@@ -61,4 +61,12 @@ struct alignas(64) Block {
   Address end() const { return address + size; }
 };
 
+// One address reservation of an expandable segment, whose pages are mapped as they are needed. Its
+// blocks know which are (Block::mapped).
+struct ExpandableSegment {
+  Address base;
+  Bytes page;  // granularity of mapping: 2 MiB in small pools, else the large segment size
+  Bytes size;  // a multiple of page
+};
+
 }  // namespace memreplay

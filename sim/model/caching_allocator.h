@@ -19,7 +19,6 @@
 #include "sim/model/block.h"
 #include "sim/model/block_pool.h"
 #include "sim/model/device.h"
-#include "sim/model/expandable_segment.h"
 #include "sim/model/flat_hash_order.h"
 #include "sim/model/rule.h"
 #include "sim/model/stream_uses.h"

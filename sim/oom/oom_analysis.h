@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "sim/oom/oom_counterfactuals.h"
 #include "sim/oom/oom_scene.h"
-#include "sim/oom/oom_verdict.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
 #include "sim/workload/step_growth.h"
@@ -17,6 +16,15 @@
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {
+
+// The verdict on an out-of-memory event.
+enum class OomVerdict : uint8_t {
+  kExceedsDevice,  // the script needs more at once than the device has
+  kTrueShortage,   // no packing of what is live leaves room for the request
+  kFragmentation,  // there is room, but in pieces
+  kLeak,           // there is none, because every step leaves something behind
+  kPendingFree,    // the request succeeds when made again after a synchronisation
+};
 
 // What one stack holds at the scene, in blocks that tensors hold.
 struct StackHolding {

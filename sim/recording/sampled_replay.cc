@@ -1,7 +1,7 @@
 #include "sim/recording/sampled_replay.h"
 
 #include "sim/settings/size_rules.h"
-#include "sim/workload/reserved_peak.h"
+#include "sim/workload/peak_holdings.h"
 #include "trace/value/memory_state.h"
 
 namespace memreplay {

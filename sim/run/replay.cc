@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/model/cuda_malloc_async_allocator.h"
+#include "sim/model/async_allocator.h"
 #include "sim/model/direct_allocator.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/trace.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <future>
 #include <list>
 #include <memory>
@@ -11,19 +12,38 @@
 #include "absl/status/statusor.h"
 #include "sim/category/category_table.h"
 #include "sim/category/meanings.h"
-#include "sim/device/call_costs.h"
 #include "sim/device/recorded_device.h"
+#include "sim/device/simulated_device.h"
 #include "sim/recording/exact_replay.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/recording/sampled_replay.h"
 #include "sim/run/replay.h"
-#include "sim/study/control.h"
 #include "sim/study/what_if.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
 #include "trace/value/trace.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
+
+// The control of what-ifs, the run in which nothing is changed: the recording's own settings on a
+// device with the memory that the recording's had.
+struct Control {
+  Bytes peak_reserved;
+  Bytes other_order_peak_reserved;  // with addresses in OtherOrder()
+  uint64_t ooms = 0;
+  uint64_t device_calls = 0;
+};
+
+constexpr AddressOrder OtherOrder(AddressOrder order) {
+  return order == AddressOrder::kUpwards ? AddressOrder::kChunksDownwards : AddressOrder::kUpwards;
+}
+
+// Returns `settings` on a device with the memory that PyTorch could get, if a request was refused
+// in the recording and neither a capacity nor an unlimited device is requested. That is what was in
+// use and free when memory ran out, else the maximum known to have been granted. Unless one of
+// these is requested, memory fractions are of the recorded GPU's memory, if that is known.
+ReplaySettings OnRecordedGpu(const ReplaySettings& settings, const GpuLimits& card);
 
 // What the allocations of a recording are for, found when it is first needed or on other threads.
 struct CategoriesSought {

@@ -10,7 +10,7 @@
 
 #include "sim/recording/exact_replay.h"
 #include "sim/recording/hypotheses.h"
-#include "sim/recording/torch_inference.h"
+#include "sim/recording/replay_settings.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"

@@ -7,7 +7,7 @@
 #include "sim/device/simulated_device.h"
 #include "sim/observe/moments.h"
 #include "sim/recording/start_state.h"
-#include "sim/workload/reserved_peak.h"
+#include "sim/workload/peak_holdings.h"
 #include "trace/value/status_macros.h"
 
 namespace memreplay {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "sim/device/call_costs.h"
+#include "sim/device/simulated_device.h"
 #include "sim/model/device.h"
 #include "sim/model/memory_stats.h"
 #include "sim/model/observer.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "sim/device/call_costs.h"
+#include "sim/device/simulated_device.h"
 #include "sim/model/device.h"
 #include "sim/observe/peak_cause.h"
 #include "sim/observe/usage.h"

@@ -1,4 +1,5 @@
-// What was live at the peak of requested memory, by the stack that requested it.
+// What was live at the peak of requested memory, by the stack that requested it; and where in a
+// schedule its recorded reserved memory peaks.
 #pragma once
 
 #include <cstdint>
@@ -26,5 +27,10 @@ struct PeakHoldings {
 
 // Returns the holdings at the peak without a simulation. O(requests).
 PeakHoldings HoldingsAtPeak(const Schedule& schedule);
+
+// Returns how many of the schedule's allocs and ooms come before those near the peak, which is the
+// recorded one or, in a schedule that was written, where most is requested. This is a guess for
+// FragmentationOptions. O(events).
+uint64_t AllocationsBeforePeak(const Schedule& schedule);
 
 }  // namespace memreplay

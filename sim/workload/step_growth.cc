@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "sim/workload/live_bytes.h"
+#include "sim/workload/steps.h"
 #include "trace/value/median.h"
 
 namespace memreplay {

@@ -2,8 +2,6 @@
 // one: its addresses explain every difference. The snapshots are no part of this project:
 // MEMREPLAY_SHARED names the folder that holds data/snapshots.
 //   bazel test //tests/real:real_test --test_env=MEMREPLAY_SHARED=...
-#include "sim/confirm/confirmation.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "sim/confirm/device_run.h"
 #include "tests/sim/support/awkward_device.h"
 #include "trace/formats/open_trace.h"
 

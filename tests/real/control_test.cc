@@ -1,7 +1,5 @@
 // Tests the control of what-ifs about real recordings; exact_replay_test.cc says where they come
 // from.
-#include "sim/study/control.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include <utility>
 
 #include "report/device/inventory.h"
+#include "sim/study/study.h"
 #include "sim/study/study_trace.h"
 #include "trace/formats/open_trace.h"
 

@@ -1,7 +1,5 @@
 // Compares predicted and measured runs, on devices that are honest, that place memory elsewhere,
 // and that lie.
-#include "sim/confirm/confirmation.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -10,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/confirm/device_run.h"
 #include "sim/workload/request_times.h"
 #include "tests/sim/support/awkward_device.h"
 #include "tests/sim/support/made_recording.h"

@@ -1,4 +1,3 @@
-#include "sim/device/call_costs.h"
 
 #include "gtest/gtest.h"
 #include "sim/device/simulated_device.h"

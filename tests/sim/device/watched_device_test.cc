@@ -7,8 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "sim/device/forwarding_device.h"
-#include "sim/device/relocated_device.h"
 #include "sim/device/simulated_device.h"
 #include "tests/sim/support/device_contract.h"
 

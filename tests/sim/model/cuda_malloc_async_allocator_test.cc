@@ -1,8 +1,7 @@
-#include "sim/model/cuda_malloc_async_allocator.h"
-
 #include <gtest/gtest.h>
 
 #include "sim/device/simulated_device.h"
+#include "sim/model/async_allocator.h"
 #include "sim/observe/usage.h"
 
 namespace memreplay {

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "sim/device/forwarding_device.h"
 #include "sim/device/simulated_device.h"
+#include "sim/device/watched_device.h"
 #include "sim/model/caching_allocator.h"
 #include "sim/settings/torch_profile.h"
 

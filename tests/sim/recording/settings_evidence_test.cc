@@ -1,8 +1,7 @@
-#include "sim/recording/settings_evidence.h"
-
 #include <memory>
 
 #include "gtest/gtest.h"
+#include "sim/recording/why_not_exact.h"
 #include "tests/sim/support/made_recording.h"
 
 namespace memreplay {

@@ -1,9 +1,8 @@
-#include "sim/recording/torch_inference.h"
-
 #include <string>
 
 #include "absl/strings/str_join.h"
 #include "gtest/gtest.h"
+#include "sim/recording/replay_settings.h"
 #include "tests/sim/support/made_recording.h"
 #include "trace/value/strings.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/recording/sampled_replay.h"
-#include "sim/study/control.h"
+#include "sim/study/study.h"
 
 namespace memreplay {
 namespace {

@@ -6,8 +6,8 @@
 #include <map>
 #include <optional>
 
-#include "sim/device/forwarding_device.h"
 #include "sim/device/simulated_device.h"
+#include "sim/device/watched_device.h"
 
 namespace memreplay::testing {
 

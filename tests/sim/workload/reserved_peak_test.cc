@@ -1,7 +1,6 @@
-#include "sim/workload/reserved_peak.h"
-
 #include <gtest/gtest.h>
 
+#include "sim/workload/peak_holdings.h"
 #include "tests/trace/support/recording.h"
 
 namespace memreplay {
