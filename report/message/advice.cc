@@ -698,6 +698,7 @@ std::vector<Advice> Adviser::Advise() {
       }
       break;
     case Explanation::no_numbers: Numbers(); break;
+    case Explanation::leak: break;  // is what the live process says, not a text
     // Protobuf's own, so that a verdict without a case does not compile.
     case proto::Explanation_Verdict_Explanation_Verdict_INT_MIN_SENTINEL_DO_NOT_USE_:
     case proto::Explanation_Verdict_Explanation_Verdict_INT_MAX_SENTINEL_DO_NOT_USE_: break;

@@ -99,6 +99,26 @@ std::string RefusalIn(const LogExtract& extract) {
   return CleanText(text.substr(begin, end - begin), kMaxRefusal);
 }
 
+// Says what the live process said of itself: that each step leaves more behind, and who holds it.
+// What fits the figures of the error alone, such as a setting, would only postpone the end.
+void SayGrowth(const proto::Growth& growth, proto::Explanation* explanation) {
+  if (growth.holders().empty()) return;
+  const proto::Holder& holder = growth.holders(0);
+  explanation->set_verdict(proto::Explanation::leak);
+  explanation->set_sentence(
+      StrCat("LEAK: each ", CleanText(growth.step()), " leaves ", FormatSize(growth.bytes()),
+             " behind, held by ", CleanText(holder.path()), ": ", FormatSize(holder.bytes()),
+             " after ", FormatCount(growth.steps()), " of them; ", CleanText(holder.remedy())));
+  explanation->clear_settings_give_bytes();
+  explanation->clear_settings_give_percent();
+  explanation->clear_evidence();
+  explanation->clear_actions();
+  proto::Explanation::Action& action = *explanation->add_actions();
+  action.set_kind("leak");
+  action.set_sentence(StrCat("Free what ", CleanText(holder.path()), " keeps: ",
+                             CleanText(holder.remedy()), ". A setting only postpones the end."));
+}
+
 // Explains the error that ended a process.
 proto::Explanation ExplanationOf(const proto::RecordedProcess& process, const LogExtract& error) {
   std::vector<SourceFrame> frames;
@@ -108,7 +128,9 @@ proto::Explanation ExplanationOf(const proto::RecordedProcess& process, const Lo
   Facts facts = ReadFacts(error, frames);
   facts.knows_outside = process.has_card();
   facts.is_recorded = true;
-  return ExplainFacts(facts);
+  proto::Explanation explanation = ExplainFacts(facts);
+  if (process.ooms() > 0) SayGrowth(process.growth(), &explanation);
+  return explanation;
 }
 
 }  // namespace

@@ -56,9 +56,16 @@ class HoldersTest(Case):
     def test_exception(self):
         held = self.found("exception", status=1)["held"]
         self.assertEqual(held[0]["path"],
-                         "exception `kept` in retry() (holders.py:84), whose frames hold attempt()'s `held[]`")
+                         "exception `kept` in retry() (holders.py:93), whose frames hold attempt()'s `held[]`")
         held = self.found("words", status=1)["held"]
         self.assertEqual(held[0]["path"], "list `held[]` in attempt() (holders.py:58)")
+
+    def test_growth_that_runs_out(self):
+        explanation = self.record("holders.py", "joined").answer["explanation"]
+        self.assertEqual(explanation["verdict"], "leak")
+        self.assertRegex(explanation["sentence"], r"^LEAK: each evaluation of Linear leaves 128 MiB behind, held by "
+                         r"`whole` in joined\(\) \(holders.py:84\): .* after \d+ of them; drop it, or move")
+        self.assertEqual([action["kind"] for action in explanation["actions"]], ["leak"])
 
     def test_training_in_eval_mode(self):
         self.assertEqual(self.found("eval_mode")["inactive"], [

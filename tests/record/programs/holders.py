@@ -75,6 +75,15 @@ def train():
             count()
 
 
+def joined():
+    """Keeps all that it has made in one tensor, which takes two for a moment."""
+    whole, model = None, nn.Linear(1 << 10, 1 << 10).cuda()
+    with torch.no_grad():
+        for _ in range(100):
+            part = model(torch.randn(32 << 10, 1 << 10, device="cuda"))
+            whole = part if whole is None else torch.cat((whole, part))
+
+
 def retry():
     kept = None
     for pieces in (30, 5):
@@ -88,5 +97,7 @@ def retry():
 KIND = sys.argv[1]
 if KIND in ("exception", "words"):
     retry()
+elif KIND == "joined":
+    joined()
 else:
     train()
