@@ -6,6 +6,16 @@
 #include "sim/settings/size_rules.h"
 
 namespace memreplay {
+namespace {
+
+// Returns whether an effect shows that the driver refused the memory requested before it.
+bool IsRefusal(const Event* effect) {
+  return effect != nullptr &&
+         (effect->kind == EventKind::kSegmentFree || effect->kind == EventKind::kSegmentUnmap ||
+          effect->kind == EventKind::kOom);
+}
+
+}  // namespace
 
 std::optional<Bytes> GpuLimits::refused() const {
   std::optional<Bytes> least;
@@ -27,6 +37,12 @@ void RecordedDevice::Hold(const MemoryState& segments) {
 
 void RecordedDevice::Add(Address address, Bytes size) {
   if (held_.emplace(address, size).second) held_bytes_ += size;
+}
+
+void RecordedDevice::Grant(Address address, Bytes size) {
+  ++next_;
+  Add(address, size);
+  NoteGrant();
 }
 
 void RecordedDevice::NoteGrant() {
@@ -125,20 +141,15 @@ Bytes RecordedDevice::FreeMemory() {
 
 std::optional<Address> RecordedDevice::AllocateSegment(Bytes size) {
   if (InjectedFailure()) return std::nullopt;
-  const Event* event = NextEffect();
-  if (event != nullptr) {
-    switch (event->kind) {
-      case EventKind::kSegmentAlloc:
-        if (event->size != size || !IsFree(event->address, size)) break;
-        ++next_;
-        Add(event->address, size);
-        NoteGrant();
-        return event->address;
-      case EventKind::kSegmentFree:
-      case EventKind::kSegmentUnmap:
-      case EventKind::kOom: NoteRefusal(size); return std::nullopt;
-      default: break;
-    }
+  const Event* const event = NextEffect();
+  if (event != nullptr && event->kind == EventKind::kSegmentAlloc && event->size == size &&
+      IsFree(event->address, size)) {
+    Grant(event->address, size);
+    return event->address;
+  }
+  if (IsRefusal(event)) {
+    NoteRefusal(size);
+    return std::nullopt;
   }
   const std::optional<Address> invented = Invent(size);
   if (invented.has_value()) Add(*invented, size);
@@ -202,20 +213,15 @@ void RecordedDevice::ReleaseRange(Address address, Bytes size) {
 
 bool RecordedDevice::MapPages(Address address, Bytes size, Bytes /*page*/) {
   if (InjectedFailure() || IsHeld(address, size)) return false;
-  const Event* event = NextEffect();
-  if (event != nullptr) {
-    switch (event->kind) {
-      case EventKind::kSegmentMap:
-        if (event->address != address || event->size != size) break;
-        ++next_;
-        Add(address, size);
-        NoteGrant();
-        return true;
-      case EventKind::kSegmentFree:
-      case EventKind::kSegmentUnmap:
-      case EventKind::kOom: NoteRefusal(size); return false;
-      default: break;
-    }
+  const Event* const event = NextEffect();
+  if (event != nullptr && event->kind == EventKind::kSegmentMap && event->address == address &&
+      event->size == size) {
+    Grant(address, size);
+    return true;
+  }
+  if (IsRefusal(event)) {
+    NoteRefusal(size);
+    return false;
   }
   ++invented_;
   Add(address, size);
@@ -225,29 +231,6 @@ bool RecordedDevice::MapPages(Address address, Bytes size, Bytes /*page*/) {
 void RecordedDevice::UnmapPages(Address address, Bytes size, Bytes /*page*/) {
   Release(address, size);
   Consume(EventKind::kSegmentUnmap, address, size);
-}
-
-RecordedDevice::Progress& RecordedDevice::StreamProgress(uint32_t stream) {
-  if (stream >= streams_.size()) streams_.resize(stream + 1);
-  return streams_[stream];
-}
-
-StreamEvent RecordedDevice::RecordEvent(uint32_t stream) {
-  return {stream, ++StreamProgress(stream).recorded};
-}
-
-bool RecordedDevice::IsComplete(const StreamEvent& event) {
-  return event.ticket <= StreamProgress(event.stream).completed;
-}
-
-void RecordedDevice::Synchronize(const StreamEvent& event) {
-  Progress& progress = StreamProgress(event.stream);
-  progress.completed = std::max(progress.completed, event.ticket);
-}
-
-void RecordedDevice::StreamDone(uint32_t stream) {
-  Progress& progress = StreamProgress(stream);
-  progress.completed = progress.recorded;
 }
 
 }  // namespace memreplay

@@ -61,11 +61,11 @@ class RecordedDevice final : public Device {
   void ReleaseRange(Address address, Bytes size) override;
   bool MapPages(Address address, Bytes size, Bytes page) override;
   void UnmapPages(Address address, Bytes size, Bytes page) override;
-  StreamEvent RecordEvent(uint32_t stream) override;
-  bool IsComplete(const StreamEvent& event) override;
-  void Synchronize(const StreamEvent& event) override;
+  StreamEvent RecordEvent(uint32_t stream) override { return streams_.Record(stream); }
+  bool IsComplete(const StreamEvent& event) override { return streams_.IsComplete(event); }
+  void Synchronize(const StreamEvent& event) override { streams_.Synchronize(event); }
   bool CompletionIsReported() const override { return true; }
-  void StreamDone(uint32_t stream) override;
+  void StreamDone(uint32_t stream) override { streams_.Done(stream); }
   void FailNext(uint64_t count) override { failures_ = count; }
 
   // Returns the number of responses that are not in the recording.
@@ -82,10 +82,6 @@ class RecordedDevice final : public Device {
     uint16_t pool;
     bool is_large;
   };
-  struct Progress {
-    uint64_t recorded = 0;
-    uint64_t completed = 0;
-  };
 
   // Returns the request's next event that concerns the driver, or null at its end. Valid until
   // the next call.
@@ -97,8 +93,9 @@ class RecordedDevice final : public Device {
   void Release(Address address, Bytes size);  // removes from held_
   bool IsHeld(Address address, Bytes size) const;
   bool IsFree(Address address, Bytes size) const;  // neither held nor beyond every address
-  Progress& StreamProgress(uint32_t stream);
-  void Add(Address address, Bytes size);  // adds to held_
+  void Add(Address address, Bytes size);           // adds to held_
+  // Takes the memory of the request's next event.
+  void Grant(Address address, Bytes size);
   void NoteGrant();
   void NoteRefusal(Bytes size);
 
@@ -115,7 +112,7 @@ class RecordedDevice final : public Device {
   std::map<Address, Bytes> held_;  // segments and pages, disjoint
   Bytes held_bytes_;
   GpuLimits limits_;
-  std::vector<Progress> streams_;
+  StreamTickets streams_;
 };
 
 }  // namespace memreplay

@@ -224,58 +224,20 @@ void SimulatedDevice::UnmapPages(Address, Bytes size, Bytes page) {
   used_ -= units;
 }
 
-SimulatedDevice::StreamProgress& SimulatedDevice::Progress(uint32_t stream) {
-  if (stream >= streams_.size()) streams_.resize(stream + 1);
-  return streams_[stream];
-}
-
-StreamEvent SimulatedDevice::RecordEvent(uint32_t stream) {
-  return StreamEvent{.stream = stream, .ticket = ++Progress(stream).recorded};
-}
-
-bool SimulatedDevice::IsComplete(const StreamEvent& event) {
-  return !explicit_completion_ || event.ticket <= Progress(event.stream).completed;
-}
-
-void SimulatedDevice::Synchronize(const StreamEvent& event) {
-  ++calls_.waits;
-  StreamProgress& progress = Progress(event.stream);
-  progress.completed = std::max(progress.completed, event.ticket);
-}
-
-void SimulatedDevice::StreamDone(uint32_t stream) {
-  StreamProgress& progress = Progress(stream);
-  progress.completed = progress.recorded;
-}
-
 void SimulatedDevice::TakeOutside(Bytes size) {
   outside_ += std::min(size, kMaxDeviceMemory - outside_);
 }
 
 void SimulatedDevice::ReturnOutside(Bytes size) { outside_ -= std::min(size, outside_); }
 
-void CostBySize::Set(Bytes size, double nanoseconds) {
-  const auto at =
-      std::lower_bound(points_.begin(), points_.end(), size,
-                       [](const Point& point, Bytes wanted) { return point.size < wanted; });
-  if (at != points_.end() && at->size == size) {
-    at->nanoseconds = nanoseconds;
-  } else {
-    points_.insert(at, {size, nanoseconds});
-  }
-}
-
 double CostBySize::At(Bytes size) const {
   if (points_.empty()) return 0;
-  const auto above =
-      std::lower_bound(points_.begin(), points_.end(), size,
-                       [](const Point& point, Bytes wanted) { return point.size < wanted; });
-  if (above == points_.begin()) return above->nanoseconds;
-  const Point& below = *std::prev(above);
+  const auto above = points_.lower_bound(size);
+  if (above == points_.begin()) return above->second;
+  const auto& [below, cost] = *std::prev(above);
   const auto bytes = [](Bytes count) { return static_cast<double>(count.value()); };
-  if (above == points_.end()) return below.nanoseconds * bytes(size) / bytes(below.size);
-  const double share = bytes(size - below.size) / bytes(above->size - below.size);
-  return below.nanoseconds + share * (above->nanoseconds - below.nanoseconds);
+  if (above == points_.end()) return cost * bytes(size) / bytes(below);
+  return cost + bytes(size - below) / bytes(above->first - below) * (above->second - cost);
 }
 
 }  // namespace memreplay

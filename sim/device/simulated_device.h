@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -20,17 +21,13 @@ class CostBySize {
  public:
   // Sets the cost of a size. Sizes may be set in any order; a later call replaces an earlier one
   // for the same size.
-  void Set(Bytes size, double nanoseconds);
+  void Set(Bytes size, double nanoseconds) { points_[size] = nanoseconds; }
   // Returns 0 if nothing was measured. O(log sizes).
   double At(Bytes size) const;
   bool empty() const { return points_.empty(); }
 
  private:
-  struct Point {
-    Bytes size;
-    double nanoseconds;
-  };
-  std::vector<Point> points_;  // ascending
+  std::map<Bytes, double> points_;
 };
 
 // The costs of one call, or of one page. Waits are not included, because they take as long as the
@@ -95,11 +92,16 @@ class SimulatedDevice final : public Device {
   void ReleaseRange(Address address, Bytes size) override;
   bool MapPages(Address address, Bytes size, Bytes page) override;
   void UnmapPages(Address address, Bytes size, Bytes page) override;
-  StreamEvent RecordEvent(uint32_t stream) override;
-  bool IsComplete(const StreamEvent& event) override;
-  void Synchronize(const StreamEvent& event) override;
+  StreamEvent RecordEvent(uint32_t stream) override { return streams_.Record(stream); }
+  bool IsComplete(const StreamEvent& event) override {
+    return !explicit_completion_ || streams_.IsComplete(event);
+  }
+  void Synchronize(const StreamEvent& event) override {
+    ++calls_.waits;
+    streams_.Synchronize(event);
+  }
   bool CompletionIsReported() const override { return true; }
-  void StreamDone(uint32_t stream) override;
+  void StreamDone(uint32_t stream) override { streams_.Done(stream); }
   void FailNext(uint64_t count) override { failures_ = count; }
   void TakeOutside(Bytes size) override;  // kMaxDeviceMemory in total at most
   void ReturnOutside(Bytes size) override;
@@ -113,18 +115,12 @@ class SimulatedDevice final : public Device {
   double call_nanoseconds() const { return call_nanoseconds_; }
 
  private:
-  struct StreamProgress {
-    uint64_t recorded = 0;   // tickets issued
-    uint64_t completed = 0;  // tickets up to here are complete
-  };
-
   Bytes Grantable() const;  // without the rest of the last unit
   // Takes `size` (whole units) out of the capacity. Returns whether it could.
   bool Charge(Bytes size);
   // Takes `size` bytes of segments_, else of spilled_segments_. Returns nullopt if all holes are
   // too small.
   std::optional<Address> TakeSegment(Bytes size);
-  StreamProgress& Progress(uint32_t stream);
   // Return false if there are no addresses for the segments.
   bool PlaceUpwards(absl::Span<const Piece> segments, std::vector<Address>* addresses);
   bool PlaceInChunks(absl::Span<const Piece> segments, std::vector<Address>* addresses);
@@ -147,7 +143,7 @@ class SimulatedDevice final : public Device {
   FreeAddresses reservations_;
   absl::flat_hash_map<uint64_t, Bytes> segment_sizes_;      // by address, as requested
   absl::flat_hash_map<uint64_t, Bytes> reservation_sizes_;  // by address
-  std::vector<StreamProgress> streams_;
+  StreamTickets streams_;
 };
 
 }  // namespace memreplay

@@ -2,6 +2,7 @@
 // repeats the responses in a recording, and by a real GPU.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -15,6 +16,31 @@ namespace memreplay {
 struct StreamEvent {
   uint32_t stream = 0;
   uint64_t ticket = 0;  // grows by one per stream
+};
+
+// The points recorded in the streams of a device without work of its own, and which of them are
+// complete: those up to the last one that was waited for, or all when the stream is said to be
+// done.
+class StreamTickets {
+ public:
+  StreamEvent Record(uint32_t stream) { return {stream, ++Of(stream).recorded}; }
+  bool IsComplete(const StreamEvent& event) { return event.ticket <= Of(event.stream).completed; }
+  void Synchronize(const StreamEvent& event) {
+    uint64_t& completed = Of(event.stream).completed;
+    completed = std::max(completed, event.ticket);
+  }
+  void Done(uint32_t stream) { Of(stream).completed = Of(stream).recorded; }
+
+ private:
+  struct Progress {
+    uint64_t recorded = 0;   // tickets issued
+    uint64_t completed = 0;  // tickets up to here are complete
+  };
+  Progress& Of(uint32_t stream) {
+    if (stream >= streams_.size()) streams_.resize(stream + 1);
+    return streams_[stream];
+  }
+  std::vector<Progress> streams_;
 };
 
 // Counts of driver calls. The time per call depends on GPU and driver and is not known here.
