@@ -220,25 +220,45 @@ absl::Status ValueSetter::SetDivisions(const std::string& boundary, const std::s
   return absl::OkStatus();
 }
 
-// The grammar up to 2.9, which requires every separator.
-class OwnGrammar {
+// What both grammars have: the tokens, of which one is the current one, and errors about them.
+class Grammar {
  public:
-  OwnGrammar(const Tokens& tokens, const TorchProfile& profile, ValueSetter* setter)
+  Grammar(const Tokens& tokens, const TorchProfile& profile, ValueSetter* setter)
       : tokens_(tokens), profile_(profile), setter_(*setter) {}
+
+ protected:
+  // Returns the key that the current token names.
+  absl::StatusOr<ConfKey> Key() const {
+    const std::optional<ConfKey> key = FindConfKey(tokens_[at_]);
+    if (key && profile_.conf_keys.Has(*key)) return *key;
+    return setter_.Error("settings", "a key that this release knows",
+                         StrCat("\"", tokens_[at_], "\""));
+  }
+  absl::Status PastEnd(std::string_view where, std::string_view expected = "a value") const {
+    return setter_.Error(where, expected, "the end");
+  }
+
+  const Tokens& tokens_;
+  const TorchProfile& profile_;
+  ValueSetter& setter_;
+  size_t at_ = 0;
+};
+
+// The grammar up to 2.9, which requires every separator.
+class OwnGrammar : public Grammar {
+ public:
+  using Grammar::Grammar;
 
   absl::Status Parse() {
     while (at_ < tokens_.size()) {
       const std::string& name = tokens_[at_];
-      const std::optional<ConfKey> key = FindConfKey(name);
-      if (!key || !profile_.conf_keys.Has(*key)) {
-        return setter_.Error("settings", "a key that this release knows", StrCat("\"", name, "\""));
-      }
+      ASSIGN_OR_RETURN(const ConfKey key, Key());
       ++at_;
       RETURN_IF_ERROR(Expect(name, ":"));
-      if (at_ >= tokens_.size()) return setter_.Error(name, "a value", "the end");
-      RETURN_IF_ERROR(*key == ConfKey::kRoundupPower2Divisions && tokens_[at_] == "["
+      if (at_ >= tokens_.size()) return PastEnd(name);
+      RETURN_IF_ERROR(key == ConfKey::kRoundupPower2Divisions && tokens_[at_] == "["
                           ? List(name)
-                          : setter_.Set(*key, tokens_[at_]));
+                          : setter_.Set(key, tokens_[at_]));
       ++at_;
       if (at_ < tokens_.size()) {
         RETURN_IF_ERROR(Expect(name, ","));
@@ -264,7 +284,7 @@ class OwnGrammar {
     while (at_ < tokens_.size() && tokens_[at_] != "]") {
       const std::string& boundary = tokens_[at_++];
       RETURN_IF_ERROR(Expect(where, ":"));
-      if (at_ >= tokens_.size()) return setter_.Error(where, "a value", "the end");
+      if (at_ >= tokens_.size()) return PastEnd(where);
       RETURN_IF_ERROR(setter_.SetDivisions(boundary, tokens_[at_], &last));
       ++at_;
       if (at_ >= tokens_.size() && profile_.unclosed_list_undefined) {
@@ -278,20 +298,14 @@ class OwnGrammar {
     }
     return absl::OkStatus();
   }
-
-  const Tokens& tokens_;
-  const TorchProfile& profile_;
-  ValueSetter& setter_;
-  size_t at_ = 0;
 };
 
 // The grammar from 2.10 on. Two parsers, the one shared by all accelerators and CUDA's, read the
 // string one after the other, and each skips the other's keys. The token between two pairs is
 // skipped, whatever it is, and so is the one between a key and its value.
-class SharedGrammar {
+class SharedGrammar : public Grammar {
  public:
-  SharedGrammar(const Tokens& tokens, const TorchProfile& profile, ValueSetter* setter)
-      : tokens_(tokens), profile_(profile), setter_(*setter) {}
+  using Grammar::Grammar;
 
   // Applies large_segment_size_mb first, wherever it stands.
   absl::Status ParseLargeSegmentSize() {
@@ -305,12 +319,9 @@ class SharedGrammar {
   absl::Status Parse(bool is_cuda) {
     for (at_ = 0; at_ < tokens_.size(); ++at_) {
       const std::string& name = tokens_[at_];
-      const std::optional<ConfKey> key = FindConfKey(name);
-      if (!key || !profile_.conf_keys.Has(*key)) {
-        return setter_.Error("settings", "a key that this release knows", StrCat("\"", name, "\""));
-      }
-      RETURN_IF_ERROR(IsCudaConfKey(*key) == is_cuda && *key != ConfKey::kLargeSegmentSizeMb
-                          ? Pair(*key)
+      ASSIGN_OR_RETURN(const ConfKey key, Key());
+      RETURN_IF_ERROR(IsCudaConfKey(key) == is_cuda && key != ConfKey::kLargeSegmentSizeMb
+                          ? Pair(key)
                           : PassOver(name));
       if (at_ + 1 < tokens_.size()) ++at_;
     }
@@ -318,10 +329,6 @@ class SharedGrammar {
   }
 
  private:
-  absl::Status PastEnd(std::string_view where) const {
-    return setter_.Error(where, "a value", "the end");
-  }
-
   // Reads from the key to the last token of its value.
   absl::Status Pair(ConfKey key) {
     const std::string& name = tokens_[at_];
@@ -355,7 +362,7 @@ class SharedGrammar {
       if (at_ + 1 >= tokens_.size()) return PastEnd(where);
       if (is_separator(tokens_[at_ + 1])) ++at_;
     }
-    if (at_ >= tokens_.size()) return setter_.Error(where, "\"]\"", "the end");
+    if (at_ >= tokens_.size()) return PastEnd(where, "\"]\"");
     return absl::OkStatus();
   }
 
@@ -365,14 +372,9 @@ class SharedGrammar {
     if (tokens_[at_] != "[") return absl::OkStatus();
     while (++at_ < tokens_.size() && tokens_[at_] != "]") {
     }
-    if (at_ >= tokens_.size()) return setter_.Error(name, "\"]\"", "the end");
+    if (at_ >= tokens_.size()) return PastEnd(name, "\"]\"");
     return absl::OkStatus();
   }
-
-  const Tokens& tokens_;
-  const TorchProfile& profile_;
-  ValueSetter& setter_;
-  size_t at_ = 0;
 };
 
 // Returns the backend chosen when the library is loaded: the value after the word "backend",

@@ -18,12 +18,13 @@ struct Subject {
   std::set<ConfKey> keys;     // those mentioned and known to this release
   AllocatorConfig config;     // after parsing
   absl::Status parse_status;  // of parsing
+
+  bool Has(ConfKey key) const { return keys.count(key) != 0; }
 };
 
-class Findings {
- public:
+struct Findings {
   void Add(LintSeverity severity, std::string_view key, std::string sentence) {
-    list_.push_back({severity, std::string(key), std::move(sentence)});
+    list.push_back({severity, std::string(key), std::move(sentence)});
   }
   void Warn(ConfKey key, std::string sentence) {
     Add(LintSeverity::kWarning, ConfKeyName(key), std::move(sentence));
@@ -31,10 +32,8 @@ class Findings {
   void Note(ConfKey key, std::string sentence) {
     Add(LintSeverity::kNote, ConfKeyName(key), std::move(sentence));
   }
-  std::vector<LintFinding> Take() { return std::move(list_); }
 
- private:
-  std::vector<LintFinding> list_;
+  std::vector<LintFinding> list;
 };
 
 std::string Percent(uint64_t divisions) { return StrCat((100 + divisions / 2) / divisions, " %"); }
@@ -131,7 +130,7 @@ void LintSeparators(std::string_view conf, const Subject& subject, Findings* fin
 
 void LintMaxSplit(const Subject& subject, Findings* findings) {
   const AllocatorConfig& config = subject.config;
-  const bool is_split = subject.keys.count(ConfKey::kMaxSplitSizeMb) != 0;
+  const bool is_split = subject.Has(ConfKey::kMaxSplitSizeMb);
   if (is_split && config.expandable_segments) {
     findings->Warn(ConfKey::kMaxSplitSizeMb,
                    "can make reserved memory grow without bound together with expandable_segments: "
@@ -144,13 +143,13 @@ void LintMaxSplit(const Subject& subject, Findings* findings) {
     findings->Warn(ConfKey::kMaxSplitSizeMb,
                    "is larger than any device; leave it out for \"unlimited\"");
   }
-  if (!is_split && subject.keys.count(ConfKey::kMaxNonSplitRoundingMb) != 0) {
+  if (!is_split && subject.Has(ConfKey::kMaxNonSplitRoundingMb)) {
     findings->Warn(ConfKey::kMaxNonSplitRoundingMb, "has no effect without max_split_size_mb");
   }
 }
 
 void LintGarbageCollection(const Subject& subject, Findings* findings) {
-  if (subject.keys.count(ConfKey::kGarbageCollectionThreshold) == 0) return;
+  if (!subject.Has(ConfKey::kGarbageCollectionThreshold)) return;
   const TorchProfile& profile = subject.profile;
   if (!(subject.config.per_process_memory_fraction < 1)) {
     std::string how =
@@ -170,7 +169,7 @@ void LintGarbageCollection(const Subject& subject, Findings* findings) {
 }
 
 void LintDivisions(const Subject& subject, Findings* findings) {
-  if (subject.keys.count(ConfKey::kRoundupPower2Divisions) == 0) return;
+  if (!subject.Has(ConfKey::kRoundupPower2Divisions)) return;
   uint64_t coarsest = 0;
   bool has_one = false;
   for (const uint64_t divisions : subject.config.roundup_power2_divisions) {
@@ -196,14 +195,14 @@ void LintExpandable(const Subject& subject, Findings* findings) {
   if (subject.config.expandable_segments) return;
   for (const ConfKey key :
        {ConfKey::kExpandableSegmentsReserve, ConfKey::kExpandableSegmentsReserveByClass}) {
-    if (subject.keys.count(key) != 0) {
+    if (subject.Has(key)) {
       findings->Warn(key, "has no effect without expandable_segments:True");
     }
   }
 }
 
 void LintFraction(const Subject& subject, Findings* findings) {
-  if (subject.keys.count(ConfKey::kPerProcessMemoryFraction) == 0) return;
+  if (!subject.Has(ConfKey::kPerProcessMemoryFraction)) return;
   if (subject.config.per_process_memory_fraction == 0) {
     findings->Warn(ConfKey::kPerProcessMemoryFraction, "0 prevents every allocation");
   }
@@ -215,10 +214,10 @@ void LintResets(const Subject& subject, Findings* findings) {
   std::vector<std::string> forgotten;
   for (const ConfKey key : {ConfKey::kMaxSplitSizeMb, ConfKey::kRoundupPower2Divisions,
                             ConfKey::kGarbageCollectionThreshold}) {
-    if (subject.keys.count(key) != 0) forgotten.emplace_back(ConfKeyName(key));
+    if (subject.Has(key)) forgotten.emplace_back(ConfKeyName(key));
   }
   if (subject.profile.parse_resets_max_non_split_rounding &&
-      subject.keys.count(ConfKey::kMaxNonSplitRoundingMb) != 0) {
+      subject.Has(ConfKey::kMaxNonSplitRoundingMb)) {
     forgotten.emplace_back(ConfKeyName(ConfKey::kMaxNonSplitRoundingMb));
   }
   if (forgotten.empty()) return;
@@ -297,14 +296,11 @@ std::vector<LintFinding> LintAllocatorConf(std::string_view conf, const TorchPro
     LintResets(subject, &findings);
   }
   LintFraction(subject, &findings);
-  std::vector<LintFinding> list = findings.Take();
-  std::stable_partition(list.begin(), list.end(), [](const LintFinding& finding) {
+  std::stable_partition(findings.list.begin(), findings.list.end(), [](const LintFinding& finding) {
     return finding.severity == LintSeverity::kError;
   });
-  Findings last;
-  LintVariables(profile, &last);
-  for (LintFinding& finding : last.Take()) list.push_back(std::move(finding));
-  return list;
+  LintVariables(profile, &findings);
+  return std::move(findings.list);
 }
 
 std::string ConfHint(std::string_view conf, const TorchProfile& profile) {
