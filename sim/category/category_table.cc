@@ -100,16 +100,20 @@ class Walker {
     std::array<CategoryPeak, kPhases> peaks;
     size_t span = 0;
     uint64_t i = 0;
-    const auto note = [&] {
+    const auto phase = [&]() -> const PhaseSpan& {
       while (span + 1 < meanings_.phases.size() && meanings_.phases[span + 1].begin <= i) ++span;
-      const PhaseSpan& phase = meanings_.phases[span];
-      CategoryPeak& peak = peaks[static_cast<size_t>(phase.phase)];
-      if (now_.live <= peak.live) return;
-      peak = now_;
-      peak.event = i;
-      peak.phase = phase.phase;
-      peak.step = phase.step;
-      peak.is_in_vain = phase.is_in_vain;
+      return meanings_.phases[span];
+    };
+    const auto take_moment = [&](CategoryPeak* peak) {
+      *peak = now_;
+      peak->event = i;
+      peak->phase = phase().phase;
+      peak->step = phase().step;
+      peak->is_in_vain = phase().is_in_vain;
+    };
+    const auto note = [&] {
+      CategoryPeak& peak = peaks[static_cast<size_t>(phase().phase)];
+      if (now_.live > peak.live) take_moment(&peak);
     };
     note();
     for (const Event& event : events) {
@@ -127,13 +131,7 @@ class Walker {
       table_.phases.push_back(peak);
       if (peak.live > table_.peak.live) table_.peak = peak;
     }
-    if (!until_) return;
-    while (span + 1 < meanings_.phases.size() && meanings_.phases[span + 1].begin <= i) ++span;
-    table_.peak = now_;
-    table_.peak.event = i;
-    table_.peak.phase = meanings_.phases[span].phase;
-    table_.peak.step = meanings_.phases[span].step;
-    table_.peak.is_in_vain = meanings_.phases[span].is_in_vain;
+    if (until_) take_moment(&table_.peak);
   }
 
   void Finish() {

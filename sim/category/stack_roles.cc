@@ -23,6 +23,11 @@ struct FrameRole {
   StackRole more;
 };
 
+// What a stack is if one of its frames is.
+constexpr bool StackRole::*kOfAnyFrame[] = {&StackRole::is_state,     &StackRole::is_recomputed,
+                                            &StackRole::is_loss,      &StackRole::is_cache,
+                                            &StackRole::is_workspace, &StackRole::is_cast};
+
 bool HasOneOf(std::string_view text, std::initializer_list<std::string_view> parts) {
   return std::any_of(parts.begin(), parts.end(), [&](auto part) { return Has(text, part); });
 }
@@ -159,18 +164,13 @@ std::vector<StackRole> StackRoles(const Trace& trace) {
       inner = index;
       // What an optimizer calls is under torch.enable_grad(), which has the same decorator.
       if (frame.phase == StackPhase::kOptimizer) is_no_grad = false;
-      role.is_state = role.is_state || frame.more.is_state;
-      role.is_recomputed = role.is_recomputed || frame.more.is_recomputed;
-      role.is_loss = role.is_loss || frame.more.is_loss;
+      for (const auto flag : kOfAnyFrame) role.*flag = role.*flag || frame.more.*flag;
       role.is_linear = role.is_linear || (python_frames <= 2 && frame.more.is_linear);
-      role.is_cache = role.is_cache || frame.more.is_cache;
-      role.is_workspace = role.is_workspace || frame.more.is_workspace;
       // A wrapper's forward(), such as FSDP's, calls the module that computes.
       role.is_communication =
           role.is_communication || (frame.more.is_communication && !is_in_module);
       role.is_gradient = role.is_gradient ||
                          (frame.more.is_gradient && python_frames == (frame.is_python ? 1 : 0));
-      role.is_cast = role.is_cast || frame.more.is_cast;
       if (frame.is_module_call) {
         is_in_module = true;
         wants_caller = true;

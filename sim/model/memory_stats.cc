@@ -31,6 +31,23 @@ constexpr NamedArray kArrays[] = {
     {"requested_bytes", &MemoryStats::requested_bytes},
 };
 
+void AppendArray(const std::string& name, const StatArray& array, FlatList* out) {
+  Append(name + ".all", array.all, out);
+  Append(name + ".small_pool", array.small_pool, out);
+  Append(name + ".large_pool", array.large_pool, out);
+}
+
+template <typename Change>
+void ForEachStat(MemoryStats& stats, const Change& change) {
+  const auto change_all = [&](StatArray& array) {
+    for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) change(*stat);
+  };
+  for (const NamedArray& named : kArrays) change_all(stats.*named.array);
+  for (auto& [pool, array] : stats.reserved_bytes_by_private_pools) change_all(array);
+  change(stats.oversize_allocations);
+  change(stats.oversize_segments);
+}
+
 }  // namespace
 
 void MemoryStats::Settle() {
@@ -53,36 +70,11 @@ void MemoryStats::KeepActiveApart() {
 }
 
 void MemoryStats::ResetPeak() {
-  for (const NamedArray& named : kArrays) {
-    StatArray& array = this->*named.array;
-    for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
-      stat->ResetPeak();
-    }
-  }
-  for (auto& [pool, array] : reserved_bytes_by_private_pools) {
-    for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
-      stat->ResetPeak();
-    }
-  }
-  oversize_allocations.ResetPeak();
-  oversize_segments.ResetPeak();
+  ForEachStat(*this, [](Stat& stat) { stat.ResetPeak(); });
 }
 
 void MemoryStats::ResetAccumulated() {
-  for (const NamedArray& named : kArrays) {
-    StatArray& array = this->*named.array;
-    for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
-      stat->ResetAccumulated();
-    }
-  }
-  for (auto& [pool, array] : reserved_bytes_by_private_pools) {
-    for (Stat* stat : {&array.all, &array.small_pool, &array.large_pool}) {
-      stat->ResetAccumulated();
-    }
-  }
-  for (Stat* stat : {&oversize_allocations, &oversize_segments}) {
-    stat->ResetAccumulated();
-  }
+  ForEachStat(*this, [](Stat& stat) { stat.ResetAccumulated(); });
   num_alloc_retries = num_ooms = num_sync_all_streams = 0;
   num_device_alloc = num_device_free = num_oom_rejections = 0;
 }
@@ -90,19 +82,13 @@ void MemoryStats::ResetAccumulated() {
 FlatList FlatStatistics(const MemoryStats& stats, const TorchProfile& profile) {
   FlatList out;
   for (const NamedArray& named : kArrays) {
-    const StatArray& array = stats.*named.array;
-    const std::string prefix = std::string(named.name) + ".";
-    Append(prefix + "all", array.all, &out);
-    Append(prefix + "small_pool", array.small_pool, &out);
-    Append(prefix + "large_pool", array.large_pool, &out);
+    AppendArray(std::string(named.name), stats.*named.array, &out);
   }
   if (profile.reserved_bytes_by_private_pools) {
     for (const auto& [pool, array] : stats.reserved_bytes_by_private_pools) {
-      const std::string prefix = "reserved_bytes_by_private_pools." + std::to_string(pool.first) +
-                                 "_" + std::to_string(pool.second) + ".";
-      Append(prefix + "all", array.all, &out);
-      Append(prefix + "small_pool", array.small_pool, &out);
-      Append(prefix + "large_pool", array.large_pool, &out);
+      AppendArray("reserved_bytes_by_private_pools." + std::to_string(pool.first) + "_" +
+                      std::to_string(pool.second),
+                  array, &out);
     }
   }
   Append("oversize_allocations", stats.oversize_allocations, &out);

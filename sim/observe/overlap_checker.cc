@@ -12,6 +12,17 @@ std::string Extent(Address begin, Address end) {
   return absl::StrFormat("[0x%x, 0x%x)", begin.value(), end.value());
 }
 
+// Returns the entry that shares a byte with [begin, end), or the end of the map.
+template <typename Map>
+typename Map::iterator EntryIn(Map& map, Address begin, Address end) {
+  const auto after = map.lower_bound(begin);
+  if (after != map.begin()) {
+    const auto before = std::prev(after);
+    if (before->second.end > begin) return before;
+  }
+  return after != map.end() && after->first < end ? after : map.end();
+}
+
 }  // namespace
 
 void OverlapChecker::OnStart(const MemoryState& start, const Allocator& /*allocator*/) {
@@ -63,21 +74,11 @@ void OverlapChecker::Fail(const Event& event, const std::string& message) {
 }
 
 OverlapChecker::Blocks::iterator OverlapChecker::BlockIn(Address begin, Address end) {
-  auto after = blocks_.lower_bound(begin);
-  if (after != blocks_.begin()) {
-    const auto before = std::prev(after);
-    if (before->second.end > begin) return before;
-  }
-  return after != blocks_.end() && after->first < end ? after : blocks_.end();
+  return EntryIn(blocks_, begin, end);
 }
 
 OverlapChecker::Ranges::iterator OverlapChecker::RangeIn(Address begin, Address end) {
-  auto after = ranges_.lower_bound(begin);
-  if (after != ranges_.begin()) {
-    const auto before = std::prev(after);
-    if (before->second.end > begin) return before;
-  }
-  return after != ranges_.end() && after->first < end ? after : ranges_.end();
+  return EntryIn(ranges_, begin, end);
 }
 
 OverlapChecker::Ranges::iterator OverlapChecker::RangeHolding(Address begin, Address end) {

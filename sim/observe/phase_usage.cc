@@ -9,6 +9,14 @@ const Frame* PhaseUsage::FrameOf(const Event& event) const {
   return frames.empty() ? nullptr : &trace_.stacks.frame(frames[0]);
 }
 
+std::map<std::string, Bytes> PhaseUsage::LiveByTag() const {
+  std::map<std::string, Bytes> live;
+  for (const auto& [tag, bytes] : by_tag_) {
+    if (bytes > Bytes(0)) live[std::string(trace_.strings[tag])] = bytes;
+  }
+  return live;
+}
+
 void PhaseUsage::OnMark(const Event& event) {
   const std::string text(trace_.strings[event.text_or_stack]);
   switch (event.mark()) {
@@ -17,9 +25,7 @@ void PhaseUsage::OnMark(const Event& event) {
       phases_.back().phase = text;
       phases_.back().allocated = usage_.current().allocated();
       phases_.back().reserved = usage_.current().reserved();
-      for (const auto& [tag, bytes] : by_tag_) {
-        if (bytes > Bytes(0)) phases_.back().by_tag[std::string(trace_.strings[tag])] = bytes;
-      }
+      phases_.back().by_tag = LiveByTag();
       label_.clear();
       break;
     case MarkKind::kLabel: label_ = text; break;
@@ -71,10 +77,7 @@ void PhaseUsage::OnEvent(const Event& event) {
   phase.reserved = std::max(phase.reserved, usage_.current().reserved());
   if (usage_.current().allocated() > phase.allocated) {
     phase.allocated = usage_.current().allocated();
-    phase.by_tag.clear();
-    for (const auto& [tag, bytes] : by_tag_) {
-      if (bytes > Bytes(0)) phase.by_tag[std::string(trace_.strings[tag])] = bytes;
-    }
+    phase.by_tag = LiveByTag();
   }
 }
 

@@ -60,6 +60,7 @@ class PhaseUsage final : public Observer {
   };
   // Returns the innermost frame of an allocation, whose file name is the tag.
   const Frame* FrameOf(const Event& event) const;
+  std::map<std::string, Bytes> LiveByTag() const;
   void OnMark(const Event& event);
 
   const Trace& trace_;

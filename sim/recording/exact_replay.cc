@@ -24,11 +24,6 @@ namespace {
 // recognised at the end. No granted request is as large.
 constexpr uint64_t kTag = uint64_t{1} << 62;
 
-class NoObserver final : public Observer {
- public:
-  void OnEvent(const Event& /*event*/) override {}
-};
-
 // What the replays of one recording have in common.
 struct Recording {
   const Schedule& schedule;
@@ -353,7 +348,7 @@ ExactReplayResult ReplayAsRecorded(const Schedule& schedule, const AllocatorConf
   std::optional<StaleRequests> stale;
   if (!result.has_free_requests) stale.emplace(start, hints);
   if (stale.has_value() && !options.stop_at_divergence && !options.ignores_free_requests) {
-    NoObserver nobody;
+    ObserverList nobody;
     stale->Find(recording.Replay(start, hints, nobody).segments, *schedule.final_state());
     stale.reset();
     result.has_free_requests = true;

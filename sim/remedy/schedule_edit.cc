@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace memreplay {
+namespace {
+
+Event Make(EventKind kind, AllocationId id) {
+  Event event;
+  event.kind = kind;
+  event.id = id;
+  return event;
+}
+
+}  // namespace
 
 std::vector<AllocationSpan> AllocationSpans(const Schedule& schedule) {
   std::vector<AllocationSpan> spans(schedule.allocation_count());
@@ -64,9 +74,7 @@ void ScheduleEdit::Drop(AllocationId id) {
 }
 
 AllocationId ScheduleEdit::MakeBefore(uint32_t position, AllocationId model, Bytes size) {
-  Event event;
-  event.kind = EventKind::kAlloc;
-  event.id = next_id_++;
+  Event event = Make(EventKind::kAlloc, next_id_++);
   event.size = size;
   event.stream = spans_[model].stream;
   event.text_or_stack = spans_[model].stack;
@@ -75,16 +83,11 @@ AllocationId ScheduleEdit::MakeBefore(uint32_t position, AllocationId model, Byt
 }
 
 void ScheduleEdit::FreeNewBefore(AllocationId id, uint32_t position) {
-  Event event;
-  event.kind = EventKind::kFree;
-  event.id = id;
-  Insert(position, event);
+  Insert(position, Make(EventKind::kFree, id));
 }
 
 void ScheduleEdit::EmptyCacheBefore(uint32_t position) {
-  Event event;
-  event.kind = EventKind::kEmptyCache;
-  Insert(position, event);
+  Insert(position, Make(EventKind::kEmptyCache, kNoAllocation));
   ++changes_;
 }
 

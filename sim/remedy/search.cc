@@ -135,7 +135,7 @@ class RemedyTrials {
   absl::StatusOr<RemedyRun> Try(std::vector<size_t> remedies) {
     RemedyRun run;
     run.remedies = std::move(remedies);
-    for (const size_t i : run.remedies) run.cost += CostOf(found_.remedies[i]);
+    run.cost = SetCost(run.remedies);
     ASSIGN_OR_RETURN(Edited edited, Edit(found_.facts, found_.remedies, run.remedies, settings_));
     LimitTo(std::nullopt, &edited.settings);
     ASSIGN_OR_RETURN(const WhatIfResult unlimited, Replay(edited));
@@ -211,6 +211,13 @@ class RemedyTrials {
     return absl::OkStatus();
   }
 
+  // Returns whether a remedy makes no sense together with one of a set.
+  bool IsExcluded(size_t remedy, const std::vector<size_t>& set) const {
+    return std::any_of(set.begin(), set.end(), [&](size_t other) {
+      return Exclude(found_.remedies[remedy], found_.remedies[other]);
+    });
+  }
+
   double SetCost(const std::vector<size_t>& set) const {
     double cost = 0;
     for (const size_t i : set) cost += CostOf(found_.remedies[i]);
@@ -223,11 +230,7 @@ class RemedyTrials {
       std::vector<std::vector<size_t>> larger;
       for (const std::vector<size_t>& set : sets) {
         for (const size_t i : of) {
-          if (!set.empty() && i <= set.back()) continue;
-          const bool excluded = std::any_of(set.begin(), set.end(), [&](size_t other) {
-            return Exclude(found_.remedies[i], found_.remedies[other]);
-          });
-          if (excluded) continue;
+          if ((!set.empty() && i <= set.back()) || IsExcluded(i, set)) continue;
           larger.push_back(set);
           larger.back().push_back(i);
         }
@@ -246,10 +249,7 @@ class RemedyTrials {
     std::vector<size_t> together;
     Bytes best = found_.as_is.peak_reserved;
     for (const size_t i : helpful) {
-      const bool excluded = std::any_of(together.begin(), together.end(), [&](size_t other) {
-        return Exclude(found_.remedies[i], found_.remedies[other]);
-      });
-      if (excluded) continue;
+      if (IsExcluded(i, together)) continue;
       if (together.empty()) {
         together = {i};
         best = Find({i})->peak_reserved;

@@ -176,7 +176,8 @@ PeakLive PeakLiveOf(absl::Span<const Lifetime> lifetimes) {
   std::iota(all.begin(), all.end(), 0);
   const std::vector<uint32_t> by_end = ByEnd(lifetimes, all);
   const auto [requested, moment] = Peak(lifetimes, by_end, &Lifetime::requested);
-  return {requested, Peak(lifetimes, by_end, &Lifetime::rounded).first, moment};
+  const auto [rounded, rounded_moment] = Peak(lifetimes, by_end, &Lifetime::rounded);
+  return {requested, moment, rounded, rounded_moment};
 }
 
 }  // namespace memreplay

@@ -37,8 +37,9 @@ bool RanOutWhenRecorded(const Schedule& schedule, size_t request);
 // The maximum that is live at once.
 struct PeakLive {
   Bytes requested;
-  Bytes rounded;        // the peak of the rounded sizes, perhaps at another moment
-  uint32_t moment = 0;  // when `requested` is first reached
+  uint32_t moment = 0;          // when that is first reached
+  Bytes rounded;                // the peak of the rounded sizes, perhaps at another moment
+  uint32_t rounded_moment = 0;  // when that is first reached
 };
 
 // Returns the maximum that is in use at once, which any allocator needs at least. O(n + moments).

@@ -257,38 +257,17 @@ std::pair<Indexes, Indexes> LargestWithin(absl::Span<const Lifetime> lifetimes, 
   return {ranked(0, few), ranked(few, all.size())};
 }
 
-// Returns the moment at which the sum of the rounded sizes in use is highest.
-uint32_t PeakMoment(absl::Span<const Lifetime> lifetimes) {
-  Indexes all(lifetimes.size());
-  std::iota(all.begin(), all.end(), 0);
-  const Indexes by_end = ByEnd(lifetimes, all);
-  Bytes live, most;
-  uint32_t moment = 0;
-  size_t ended = 0;
-  for (const Lifetime& lifetime : lifetimes) {
-    for (; lifetimes[by_end[ended]].end <= lifetime.begin; ++ended) {
-      live -= lifetimes[by_end[ended]].rounded;
-    }
-    live += lifetime.rounded;
-    if (live > most) {
-      most = live;
-      moment = lifetime.begin;
-    }
-  }
-  return moment;
-}
-
 }  // namespace
 
 Packing BestPacking(absl::Span<const Lifetime> lifetimes, const PackingOptions& options) {
   Packing best;
   if (lifetimes.empty()) return best;
-  const Bytes optimum = PeakLiveOf(lifetimes).rounded;
+  const PeakLive live = PeakLiveOf(lifetimes);
   const auto keep = [&](std::string_view heuristic, uint64_t height, std::vector<uint64_t> offset) {
     if (best.offset.empty() || Bytes(height) < best.height) {
       best = {Bytes(height), std::move(offset), heuristic};
     }
-    return best.height == optimum;
+    return best.height == live.rounded;
   };
   {
     std::vector<uint64_t> offset(lifetimes.size(), kUnplaced);
@@ -301,9 +280,8 @@ Packing BestPacking(absl::Span<const Lifetime> lifetimes, const PackingOptions& 
   const auto [chosen, rest] = LargestWithin(lifetimes, options.pair_budget);
   const auto size = [&](uint32_t i) { return lifetimes[i].rounded.value(); };
   const auto life = [&](uint32_t i) { return uint64_t{lifetimes[i].end - lifetimes[i].begin}; };
-  const uint32_t peak = PeakMoment(lifetimes);
   const auto at_peak = [&](uint32_t i) {
-    return lifetimes[i].begin <= peak && peak < lifetimes[i].end;
+    return lifetimes[i].begin <= live.rounded_moment && live.rounded_moment < lifetimes[i].end;
   };
   const struct {
     std::string_view name;
