@@ -11,7 +11,7 @@
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
-#include "sim/workload/request_times.h"
+#include "sim/confirm/device_run.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 

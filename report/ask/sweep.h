@@ -9,7 +9,6 @@
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
 #include "report/ask/parse_json.h"
-#include "sim/observe/peak_cause.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
 #include "sim/study/study.h"

@@ -17,7 +17,6 @@
 #include "sim/model/observer.h"
 #include "sim/observe/decisions.h"
 #include "sim/observe/fragmentation.h"
-#include "sim/observe/moments.h"
 #include "sim/observe/overlap_checker.h"
 #include "sim/observe/timeline.h"
 #include "sim/observe/usage.h"
@@ -145,5 +144,10 @@ absl::StatusOr<MeasuredRun> CompareWithPrediction(const RunPlan& plan, const Dev
 // Returns the position of a request as users know it: the recorded event for a recording, the
 // request itself for a written schedule.
 uint64_t PositionOf(const Schedule& schedule, uint32_t request);
+
+// Returns microseconds since the first request, by request: the recorded time of a request's first
+// event, or that of the request before if it has no events of its own. They never decrease,
+// whatever the file says. Empty if the file has no times. O(requests).
+std::vector<int64_t> RequestTimes(const Schedule& schedule);
 
 }  // namespace memreplay

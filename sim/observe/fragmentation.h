@@ -8,7 +8,6 @@
 
 #include "sim/model/allocator.h"
 #include "sim/model/observer.h"
-#include "sim/observe/moments.h"
 #include "sim/observe/usage.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/event.h"

@@ -8,7 +8,6 @@
 
 #include "sim/model/observer.h"
 #include "sim/observe/fragmentation.h"
-#include "sim/observe/moments.h"
 #include "sim/observe/usage.h"
 #include "sim/recording/exact_replay.h"
 #include "sim/recording/replay_settings.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sim/device/simulated_device.h"
-#include "sim/observe/moments.h"
+#include "sim/observe/usage.h"
 #include "sim/recording/start_state.h"
 #include "sim/workload/peak_holdings.h"
 #include "trace/value/status_macros.h"

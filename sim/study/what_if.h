@@ -13,7 +13,6 @@
 #include "sim/model/observer.h"
 #include "sim/model/rule.h"
 #include "sim/observe/fragmentation.h"
-#include "sim/observe/moments.h"
 #include "sim/observe/usage.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/replay.h"
@@ -22,29 +21,33 @@
 
 namespace memreplay {
 
-// The result of a what-if.
-struct WhatIfResult {
-  RunResult run;
-  uint64_t events = 0;  // including requests that PyTorch does not record
-  Usage peak;
-  std::array<uint64_t, kUsageKinds> peak_event = {};
+// Figures of a what-if that a row of a sweep has, too.
+struct WhatIfFigures {
   DeviceCalls calls;                  // since the first request
   double call_nanoseconds = 0;        // likewise, according to WhatIfOptions::costs
   std::optional<uint64_t> first_oom;  // the request that first ran out of memory
   // The run is the same on every larger device below this, or if absent on every larger one. This
   // holds if no memory fraction and no garbage collection makes the run depend on the size itself.
   std::optional<Bytes> same_until;
-  Moments moments;
-  MemoryStats statistics;                      // at the end
-  MemoryState segments;                        // at the end
-  RuleCounts rules = {};                       // how often each rule of the caching allocator fired
-  std::optional<Fragmentation> fragmentation;  // at the peak of reserved memory, if requested
   // Whether large_segment_size may have affected the run: there is a segment of that size, or one
   // was refused, or segments are expandable. Otherwise no request that it concerns reached the
   // device, and the run is the same under every other.
   bool needs_large_segment_size = true;
   StartPolicy start = StartPolicy::kRecorded;  // the policy that was used
   std::string start_note;                      // why it is not the requested one
+};
+
+// The result of a what-if.
+struct WhatIfResult : WhatIfFigures {
+  RunResult run;
+  uint64_t events = 0;  // including requests that PyTorch does not record
+  Usage peak;
+  std::array<uint64_t, kUsageKinds> peak_event = {};
+  Moments moments;
+  MemoryStats statistics;                      // at the end
+  MemoryState segments;                        // at the end
+  RuleCounts rules = {};                       // how often each rule of the caching allocator fired
+  std::optional<Fragmentation> fragmentation;  // at the peak of reserved memory, if requested
 };
 
 // How a what-if starts, and what it measures.

@@ -94,21 +94,12 @@ SweepRow ReplayRow(const SweepContext& context, const ReplaySettings& settings, 
     return row;
   }
   row.ooms = result->run.ooms;
-  row.first_oom = result->first_oom;
+  static_cast<WhatIfFigures&>(row) = *result;
   row.peak_reserved = result->peak.reserved();
   row.peak_allocated = result->peak.allocated();
-  row.peak_active = result->peak.active();
   row.at_peak = result->moments.at_peak.usage;
-  row.peak_event = result->peak_event[static_cast<size_t>(UsageKind::kReserved)];
   row.cause_event = result->moments.cause_event;
   row.alloc_retries = static_cast<uint64_t>(result->statistics.num_alloc_retries);
-  row.same_until = result->same_until;
-  row.failures = result->run.failures.size();
-  row.calls = result->calls;
-  row.call_nanoseconds = result->call_nanoseconds;
-  row.needs_large_segment_size = result->needs_large_segment_size;
-  row.start = result->start;
-  row.start_note = result->start_note;
   return row;
 }
 
@@ -208,6 +199,48 @@ PeakCause WhyReserved(const SweepContext& context, const SweepRow& row) {
   options.run.intervention = &stop;
   const auto result = ReplayWhatIf(context.study.schedule(), settings, &cause, options);
   return result.ok() ? cause.cause() : PeakCause();
+}
+
+Obstacle PeakCause::main() const {
+  Obstacle most = Obstacle::kOtherPool;
+  for (size_t i = 0; i < static_cast<size_t>(Obstacle::kFits); ++i) {
+    if (cached[i].bytes > (*this)[most].bytes) most = static_cast<Obstacle>(i);
+  }
+  return most;
+}
+
+void PeakCauseObserver::OnEvent(const Event& event) {
+  const uint64_t index = events_++;
+  if (cause_.known || index < at_event_) return;
+  if (event.kind != EventKind::kAlloc && event.kind != EventKind::kOom) return;
+  cause_.known = true;
+  cause_.requested = event.size;
+  cause_.stream = event.stream;
+  cause_.stack = event.text_or_stack;
+  cause_.id = event.id;
+  const bool is_large = event.size > kSmallSize;
+  const Bytes needed = event.block_size == Bytes(0) ? event.size : event.block_size;
+  allocator_->VisitFreeBlocks([&](const FreeBlock& block) {
+    Obstacle obstacle = Obstacle::kTooSmall;
+    if (block.pool != event.pool || block.is_large != is_large) {
+      obstacle = Obstacle::kOtherPool;
+    } else if (block.stream != event.stream) {
+      obstacle = Obstacle::kOtherStream;
+    } else if (block.size >= needed) {
+      obstacle = needed < config_.max_split_size && block.size >= config_.max_split_size
+                     ? Obstacle::kOversize
+                     : Obstacle::kFits;
+    } else if (block.is_split) {
+      obstacle = Obstacle::kSplit;
+    }
+    CachedBytes& sum = cause_.cached[static_cast<size_t>(obstacle)];
+    sum.bytes += block.size;
+    if (block.size > sum.largest) {
+      sum.largest = block.size;
+      sum.largest_address = block.address;
+    }
+    ++sum.blocks;
+  });
 }
 
 }  // namespace memreplay

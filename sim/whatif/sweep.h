@@ -1,15 +1,18 @@
 // Replays one schedule under many settings, on several threads.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "sim/device/simulated_device.h"
+#include "sim/model/allocator.h"
 #include "sim/model/device.h"
-#include "sim/observe/peak_cause.h"
+#include "sim/model/observer.h"
 #include "sim/observe/usage.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
@@ -19,8 +22,66 @@
 #include "sim/study/what_if.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
+#include "trace/value/units.h"
 
 namespace memreplay {
+
+// Why a cached block did not serve a request. The first reason that holds counts.
+enum class Obstacle : uint8_t {
+  kOtherPool,    // of another pool, or of the other kind (small, large)
+  kOtherStream,  // of another stream; streams never share blocks
+  kOversize,     // max_split_size_mb keeps it from smaller requests
+  kSplit,        // too small, and its segment cannot be released because live blocks share it
+  kTooSmall,     // too small, and a whole segment
+  kFits,         // large enough, but cached only after the request was served
+  kCount
+};
+inline constexpr size_t kObstacles = static_cast<size_t>(Obstacle::kCount);
+
+// Cached blocks that did not serve a request for one reason.
+struct CachedBytes {
+  Bytes bytes;
+  uint64_t blocks = 0;
+  Bytes largest;
+  Address largest_address;  // on the simulated device
+};
+
+// Why reserved memory had to grow to its peak: which cached memory could not serve the request that
+// made it grow, and why.
+struct PeakCause {
+  bool known = false;
+  Bytes requested;  // of the request
+  uint32_t stream = 0;
+  uint32_t stack = 0;               // of the request
+  AllocationId id = kNoAllocation;  // the requested allocation, if it was granted
+  std::array<CachedBytes, kObstacles> cached;
+  const CachedBytes& operator[](Obstacle obstacle) const {
+    return cached[static_cast<size_t>(obstacle)];
+  }
+  // Returns the obstacle of most cached bytes, apart from kFits.
+  Obstacle main() const;
+};
+
+// An observer that examines the cached blocks of the allocator after the first alloc or oom at or
+// after the event `at_event`. O(1) per event, O(free blocks) once.
+class PeakCauseObserver final : public Observer {
+ public:
+  // `config` is the current one and must outlive this.
+  PeakCauseObserver(const AllocatorConfig& config, uint64_t at_event)
+      : config_(config), at_event_(at_event) {}
+  void OnStart(const MemoryState& /*state*/, const Allocator& allocator) override {
+    allocator_ = &allocator;
+  }
+  void OnEvent(const Event& event) override;
+  const PeakCause& cause() const { return cause_; }
+
+ private:
+  const Allocator* allocator_ = nullptr;
+  const AllocatorConfig& config_;
+  const uint64_t at_event_;
+  uint64_t events_ = 0;
+  PeakCause cause_;
+};
 
 // Settings to try.
 struct Candidate {
@@ -39,28 +100,18 @@ struct SweepContext {
 };
 
 // Settings, and the result of a run under them.
-struct SweepRow {
+struct SweepRow : WhatIfFigures {
   std::string conf;
   std::optional<double> fraction;
   std::string refused;  // why this release rejects the settings; the rest is then empty
   AllocatorConfig config;
   uint64_t ooms = 0;
-  std::optional<uint64_t> first_oom;  // request
   Bytes peak_reserved;
   Bytes other_order_peak_reserved;  // with addresses in the other order; 0 if not searched for
   Bytes peak_allocated;
-  Bytes peak_active;
-  Usage at_peak;  // of reserved memory
-  uint64_t peak_event = 0;
+  Usage at_peak;             // of reserved memory
   uint64_t cause_event = 0;  // Moments::cause_event
   uint64_t alloc_retries = 0;
-  std::optional<Bytes> same_until;  // WhatIfResult::same_until
-  uint64_t failures = 0;            // requests that end in an exception
-  DeviceCalls calls;
-  double call_nanoseconds = 0;           // time of these calls; 0 without costs
-  bool needs_large_segment_size = true;  // WhatIfResult::needs_large_segment_size
-  StartPolicy start = StartPolicy::kRecorded;
-  std::string start_note;
   bool survives() const { return refused.empty() && ooms == 0; }
 };
 

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "sim/confirm/device_run.h"
-#include "sim/workload/request_times.h"
 #include "tests/sim/support/awkward_device.h"
 #include "tests/sim/support/made_recording.h"
 #include "tests/sim/support/program_generator.h"

@@ -41,7 +41,6 @@ TEST(UsageTest, CountsTheFourFiguresAndTheirPeaks) {
   EXPECT_EQ(usage.peak().requested(), Bytes(3500));
   EXPECT_EQ(usage.peak().reserved(), MiB(22));
   EXPECT_EQ(usage.peak_event(UsageKind::kReserved), 4u);
-  EXPECT_EQ(usage.blocks_estimated(), 0u);
 }
 
 TEST(UsageTest, TheFirstOfEqualPeaksCounts) {
@@ -79,7 +78,6 @@ TEST(UsageTest, SizesStandInForUnknownBlocks) {
   UsageObserver usage;
   usage.OnEvent(Make(EventKind::kAlloc, 1000));
   EXPECT_EQ(usage.current().active(), Bytes(1000));
-  EXPECT_EQ(usage.blocks_estimated(), 1u);
 }
 
 TEST(UsageTest, NamesArePyTorchs) {

@@ -165,7 +165,7 @@ TEST(Sweep, SettingsThatRoundEverySizeAlikeAreOneReplay) {
       EXPECT_TRUE(together[i].config == alone.config);
       EXPECT_EQ(Describe({together[i]}), Describe({alone}));
       EXPECT_EQ(together[i].at_peak, alone.at_peak);
-      EXPECT_EQ(together[i].peak_event, alone.peak_event);
+      EXPECT_EQ(together[i].cause_event, alone.cause_event);
     }
   }
 }

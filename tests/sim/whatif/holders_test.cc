@@ -1,5 +1,3 @@
-#include "sim/observe/holders.h"
-
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -7,6 +5,7 @@
 
 #include "sim/device/simulated_device.h"
 #include "sim/model/direct_allocator.h"
+#include "sim/whatif/look_back.h"
 
 namespace memreplay {
 namespace {
