@@ -15,6 +15,7 @@ import gc
 import json
 import os
 import sys
+import threading
 import time
 import types
 import weakref
@@ -22,6 +23,7 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, Iterator, List, NamedTuple, Set, Tuple
 
 from ._lost import fields_of, name_of, quietly
+from ._request import reading
 
 _MAX_OBJECTS = 400_000  # that a look visits
 _MAX_SECONDS = 2.0  # that a look takes
@@ -366,6 +368,7 @@ class Holders:
         self._before: Dict[str, str] = {}  # by kind of step: the look before the last one
         self._last: Dict[str, str] = {}
         self._held = ""  # when memory ran out
+        self._request = ""  # what was refused then
         self._losses: Deque[Any] = deque(maxlen=_MAX_LOSSES)  # weak references to those whose graphs backward has freed
         self._largest: Any = None  # a weak reference to the tensor whose graph was the largest when a step ended
         self._outlived = False  # whether such a tensor was there when the next step ended
@@ -423,11 +426,23 @@ class Holders:
             self._last[kind] = self._look()
 
     @quietly("who holds memory when it runs out")
-    def ran_out(self) -> None:
+    def ran_out(self, size: int) -> None:
+        """Looks, and reads what the refused request of `size` bytes was for."""
         self._held = self._look()
+        self._see_request(size)
         for kind in self._last:
             self._before.setdefault(kind, self._last[kind])
             self._last[kind] = self._held
+
+    @quietly("what the request was for that was refused")
+    def _see_request(self, size: int) -> None:
+        own = threading.get_ident()
+        stacks = [list(_stack_of(frame)) for _, frame in
+                  sorted(sys._current_frames().items(), key=lambda each: each[0] != own)]
+        with self.torch._C.DisableTorchFunction():
+            self._request = next(filter(None, (
+                reading(self.torch, size, [(frame, _variables(frame)) for frame in stack])
+                for stack in stacks)), "")
 
     def _look(self) -> str:
         """Returns what _Look.holders() does, as JSON, with what is live under ""."""
@@ -453,7 +468,8 @@ class Holders:
         inactive = [f"{name} is trained in eval mode, where "
                     f"{'its gradient checkpointing does' if checkpoints else 'dropout and most checkpointing do'} "
                     "nothing: call train() on it" for name, checkpoints in self._inactive.items()]
-        return {"inactive": inactive, "growth": growth, "kept": [] if growth else self._kept(),
+        return {"inactive": inactive, "request": self._request, "growth": growth,
+                "kept": [] if growth else self._kept(),
                 "held": _largest({path: row for path, row in held.items()
                                   if path not in unnamed and 20 * row[1] > held[""][1]}, _REMEDIES[:_KEPT])}
 
@@ -467,6 +483,7 @@ class Holders:
         texts = [words + ": " + "; ".join(
             f"{row['bytes'] / 2**20:.1f} MiB by {row['path']}" + (f" ({row['remedy']})" if row["remedy"] else "")
             for row in rows) for words, rows in parts if rows]
+        texts += [f"the refused request is {found['request']}"] if found["request"] else []
         texts += found["inactive"]
         return texts
 

@@ -248,6 +248,9 @@ void AppendHolders(const proto::RecordedProcess& process, std::string* text) {
     StrAppend(text, "Held when memory ran out: ");
     AppendHolderRows(process.held(), text);
   }
+  if (!process.request().empty()) {
+    StrAppend(text, "The refused request is ", CleanText(process.request()), ".\n");
+  }
   if (!process.kept().empty()) {
     StrAppend(text, "Kept beyond a step: ");
     AppendHolderRows(process.kept(), text);

@@ -56,7 +56,7 @@ class HoldersTest(Case):
     def test_exception(self):
         held = self.found("exception", status=1)["held"]
         self.assertEqual(held[0]["path"],
-                         "exception `kept` in retry() (holders.py:93), whose frames hold attempt()'s `held[]`")
+                         "exception `kept` in retry() (holders.py:108), whose frames hold attempt()'s `held[]`")
         held = self.found("words", status=1)["held"]
         self.assertEqual(held[0]["path"], "list `held[]` in attempt() (holders.py:58)")
 
@@ -66,6 +66,17 @@ class HoldersTest(Case):
         self.assertRegex(explanation["sentence"], r"^LEAK: each evaluation of Linear leaves 128 MiB behind, held by "
                          r"`whole` in joined\(\) \(holders.py:84\): .* after \d+ of them; drop it, or move")
         self.assertEqual([action["kind"] for action in explanation["actions"]], ["leak"])
+
+    def test_request(self):
+        for kind, expected in (
+                ("spread", "`one` (1, 16384, 64) and `other` (16384, 1, 64) broadcast to (16384, 16384, 64), at "
+                           "holders.py:89; go through it in pieces, or write it as a matrix product"),
+                ("widened", "a float32 copy of `half` (6442450944,) of 2 bytes an element, at holders.py:94; "
+                            "make it in pieces"),
+                ("scored", "a value for each pair of rows of `one` (8, 16, 8192, 64), (8, 16, 8192, 8192), at "
+                           "holders.py:99; scaled_dot_product_attention() keeps none")):
+            self.assertEqual(self.found(kind, status=1)["request"], "by its size " + expected)
+        self.assertEqual(self.found("exception", status=1)["request"], "")
 
     def test_training_in_eval_mode(self):
         self.assertEqual(self.found("eval_mode")["inactive"], [

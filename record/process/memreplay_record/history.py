@@ -90,7 +90,8 @@ class History:
     def _start_notes(self):
         if self.notes is not None:
             self.notes.start()
-            self.torch._C._cuda_attach_out_of_memory_observer(lambda *args: self.notes.holders.ran_out())
+            self.torch._C._cuda_attach_out_of_memory_observer(
+                lambda device, size, *more: self.notes.holders.ran_out(size))
 
     def records(self):
         return self.pid == os.getpid()

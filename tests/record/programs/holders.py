@@ -84,6 +84,21 @@ def joined():
             whole = part if whole is None else torch.cat((whole, part))
 
 
+def spread():
+    one, other = torch.randn(1, 16 << 10, 64, device="cuda"), torch.randn(16 << 10, 1, 64, device="cuda")
+    return one * other
+
+
+def widened():
+    half = torch.empty(6 << 30, dtype=torch.bfloat16, device="cuda")
+    return half.float()
+
+
+def scored():
+    one = torch.empty(8, 16, 8 << 10, 64, device="cuda")
+    return one @ one.transpose(-2, -1)
+
+
 def retry():
     kept = None
     for pieces in (30, 5):
@@ -97,7 +112,7 @@ def retry():
 KIND = sys.argv[1]
 if KIND in ("exception", "words"):
     retry()
-elif KIND == "joined":
-    joined()
+elif KIND in ("joined", "spread", "widened", "scored"):
+    globals()[KIND]()
 else:
     train()

@@ -1,0 +1,1 @@
+../../../python/memreplay/_request.py
