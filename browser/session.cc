@@ -9,7 +9,6 @@
 #include "report/ask/diff.h"
 #include "report/ask/file_report.h"
 #include "report/ask/fit.h"
-#include "report/ask/inspect.h"
 #include "report/ask/job.h"
 #include "report/ask/oom.h"
 #include "report/ask/page.h"

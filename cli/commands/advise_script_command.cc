@@ -85,9 +85,7 @@ absl::Status SetMemory(AdviceQuestion* question) {
   if (script.card.empty()) return absl::OkStatus();
   std::string why;
   const std::optional<Card> card = FindCard(script.card, &why);
-  if (!card.has_value()) {
-    return InvalidArgument("--card ", script.card, ": ", why);
-  }
+  if (!card.has_value()) return InvalidArgument("--card ", script.card, ": ", why);
   question->memory = Bytes(card->memory);
   const auto given = script.card_options.find(std::string(card::kCapacity.variable));
   if (given != script.card_options.end()) {

@@ -161,8 +161,8 @@ absl::StatusOr<int> RunConvert(const CommandLine& line) {
                 "format of OUT; the default follows from its extension");
   flags.AddSwitch("slices", &options.slices,
                   "for perfetto: every allocation as a slice, by line of code");
-  flags.AddOptionalText("conf", "CONF", &options.settings.conf,
-                        "for a run: PYTORCH_CUDA_ALLOC_CONF to replay under");
+  flags.AddText("conf", "CONF", &options.settings.conf,
+                "for a run: PYTORCH_CUDA_ALLOC_CONF to replay under");
   AddCapacityFlag(&flags, &options.settings,
                   "for a run: memory of the device, or the name of a GPU, such as rtx-4090");
   flags.AddNumber("device", "N", &options.device, "for a run: only this device of the file");

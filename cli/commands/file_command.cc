@@ -33,12 +33,8 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
       const std::string name = it->path().filename().string();
       if (name[0] != '.' && it->is_regular_file(error)) inside.push_back(it->path().string());
     }
-    if (error) {
-      return InvalidArgument(path, ": cannot be listed: ", error.message());
-    }
-    if (inside.empty()) {
-      return InvalidArgument(path, ": the directory contains no files");
-    }
+    if (error) return InvalidArgument(path, ": cannot be listed: ", error.message());
+    if (inside.empty()) return InvalidArgument(path, ": the directory contains no files");
     std::ranges::sort(inside);
     files.insert(files.end(), inside.begin(), inside.end());
   }

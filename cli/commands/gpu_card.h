@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "report/ask/gpu_card.h"
+#include "report/ask/gpu.h"
 
 namespace memreplay {
 

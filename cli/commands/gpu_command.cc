@@ -124,9 +124,9 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
       "that the driver itself rejects it");
   flags.AddFraction("fraction", &options.file.settings.fraction,
                     "share of the memory that PyTorch may use, from 0 to 1");
-  flags.AddOptionalText("backend", "BACKEND", &options.backend,
-                        "native (PyTorch's allocator), direct (no caching) or async (the\n"
-                        "driver's pool, cudaMallocAsync); the default follows the settings");
+  flags.AddText("backend", "BACKEND", &options.backend,
+                "native (PyTorch's allocator), direct (no caching) or async (the\n"
+                "driver's pool, cudaMallocAsync); the default follows the settings");
   flags.AddNumber("repeat", "N", &options.repeat, "repeat the replay N times and report the spread",
                   1);
   flags.AddChoice("pace", {"none", "recorded"}, &options.pace,
@@ -136,9 +136,9 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
                   "fill every block on the device with a pattern of its own and check it");
   flags.AddNumber("gpu", "N", &options.card, "index of the GPU to use (default: 0)");
   AddDeviceFlag(&options.file.device, &flags);
-  flags.AddOptionalText("costs-out", "FILE", &options.costs_out,
-                        "write the cost of driver calls, as JSON for sweep --costs; - is standard\n"
-                        "output. Without a FILE to replay, makes calls to measure it");
+  flags.AddText("costs-out", "FILE", &options.costs_out,
+                "write the cost of driver calls, as JSON for sweep --costs; - is standard\n"
+                "output. Without a FILE to replay, makes calls to measure it");
   AddJsonFlag(&options.file.json, &flags);
   ASSIGN_OR_RETURN(const std::optional<Inputs> parsed,
                    ParseInputs(line, "gpu", &flags, /*may_be_none=*/true));

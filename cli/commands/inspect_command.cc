@@ -10,7 +10,7 @@
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
 #include "report/ask/file_report.h"
-#include "report/ask/inspect.h"
+#include "report/ask/replay.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/formats/open_trace.h"
 #include "trace/schedule/schedule.h"

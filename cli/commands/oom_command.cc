@@ -66,9 +66,9 @@ absl::StatusOr<int> RunOom(const CommandLine& line) {
                   });
   AddDeviceFlag(&options.file.device, &flags);
   AddHeldFlags(&options.report.held, &flags);
-  flags.AddOptionalText("message", "TEXT", &options.message,
-                        "explain an error text instead: a file or log that contains it, - for\n"
-                        "standard input, or the text itself");
+  flags.AddText("message", "TEXT", &options.message,
+                "explain an error text instead: a file or log that contains it, - for\n"
+                "standard input, or the text itself");
   AddFileFlags(&options.file, &flags);
   ASSIGN_OR_RETURN(const std::optional<Inputs> inputs,
                    ParseInputs(line, "oom", &flags, /*may_be_none=*/true));

@@ -138,11 +138,10 @@ absl::StatusOr<int> RecordProgram(const CommandLine& line) {
                   "on a real GPU, count what libraries allocate past PyTorch's allocator; their\n"
                   "calls are passed on. It was tried on a simulated GPU only");
   flags.AddSwitch("survey", &run.survey, "list in --json the changes that advise would try");
-  flags.AddOptionalText(
-      "out", "FILE", &options.out,
-      "the snapshot to write (default: snapshot.pickle, or snapshot.2.pickle and so on\n"
-      "where the script or another program wrote that); with - it goes to standard\n"
-      "output, and the script's output to standard error");
+  flags.AddText("out", "FILE", &options.out,
+                "the snapshot to write (default: snapshot.pickle, or snapshot.2.pickle and so on\n"
+                "where the script or another program wrote that); with - it goes to standard\n"
+                "output, and the script's output to standard error");
   flags.AddShort('o', "out");
   flags.AddSwitch("json", &options.json,
                   "print the summary as JSON; the script's output goes to standard error");

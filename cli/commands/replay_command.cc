@@ -196,14 +196,13 @@ absl::StatusOr<int> RunReplay(const CommandLine& line) {
   AddSettingsFlags(&options.file.settings, &flags);
   AddStartFlag(&options.start, &flags);
   AddDeviceFlag(&options.file.device, &flags);
-  flags.AddOptionalText("events-out", "FILE", &options.events_out,
-                        "write every event, one JSON object per line; - is standard output");
-  flags.AddOptionalText("events-out-dir", "DIR", &options.events_out_dir,
-                        "the same for several files: DIR/<name of the file>.events.jsonl");
-  flags.AddOptionalText(
-      "snapshot-out", "FILE", &options.snapshot_out,
-      "write the run as a PyTorch memory snapshot, for torch.cuda._memory_viz and\n"
-      "pytorch.org/memory_viz");
+  flags.AddText("events-out", "FILE", &options.events_out,
+                "write every event, one JSON object per line; - is standard output");
+  flags.AddText("events-out-dir", "DIR", &options.events_out_dir,
+                "the same for several files: DIR/<name of the file>.events.jsonl");
+  flags.AddText("snapshot-out", "FILE", &options.snapshot_out,
+                "write the run as a PyTorch memory snapshot, for torch.cuda._memory_viz and\n"
+                "pytorch.org/memory_viz");
   AddFileFlags(&options.file, &flags);
   ASSIGN_OR_RETURN(const std::optional<Inputs> inputs, ParseInputs(line, "replay", &flags));
   if (!inputs.has_value()) return kExitAnswered;

@@ -130,11 +130,10 @@ absl::StatusOr<int> RunReport(const CommandLine& line) {
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ReportFlags options;
   FlagSet flags("report FILE...|MODEL [flags]", kReportDescription);
-  flags.AddOptionalText(
-      "out", "PAGE", &options.output,
-      "where to write the page: a file, a directory, or - for standard output;\n"
-      "the default is FILE's name with .html, in the current directory. One page\n"
-      "for several FILEs shows them as ranks of a job and marks the outlier");
+  flags.AddText("out", "PAGE", &options.output,
+                "where to write the page: a file, a directory, or - for standard output;\n"
+                "the default is FILE's name with .html, in the current directory. One page\n"
+                "for several FILEs shows them as ranks of a job and marks the outlier");
   flags.AddShort('o', "out");
   AddConfsFlag(&flags, &options.confs,
                "PYTORCH_CUDA_ALLOC_CONF to compare with; may be given several times");

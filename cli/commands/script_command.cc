@@ -144,9 +144,7 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   ASSIGN_OR_RETURN(std::vector<std::string> program, flags.ParseLeading(line.args));
   if (flags.help_requested()) return ShowHelp(line, flags);
   SetProgram(std::move(program), &script);
-  if (std::ranges::any_of(question.cards, IsCardList)) {
-    return ListCards(options.json);
-  }
+  if (std::ranges::any_of(question.cards, IsCardList)) return ListCards(options.json);
   RETURN_IF_ERROR(FindKey(is_fit, &options));
   if (question.cards.empty()) return NoCard(script.program);
   ASSIGN_OR_RETURN(question.values,

@@ -184,10 +184,9 @@ absl::StatusOr<int> RunSweep(const CommandLine& line) {
   AddDeviceFlag(&options.file.device, &flags);
   flags.AddNumber("top", "N", &options.top,
                   "how many of the ranked settings to print (default: 10)", 1);
-  flags.AddOptionalText(
-      "costs", "FILE", &options.costs_file,
-      "the cost of driver calls, as written by memreplay gpu --costs-out; adds a\n"
-      "column with the time of each row's calls");
+  flags.AddText("costs", "FILE", &options.costs_file,
+                "the cost of driver calls, as written by memreplay gpu --costs-out; adds a\n"
+                "column with the time of each row's calls");
   flags.AddSwitch("together", &options.together,
                   "find the settings that suit all FILEs at once, such as the ranks of a job;\n"
                   "a FILE may also be what sweep --json printed");

@@ -50,22 +50,6 @@ void FlagSet::AddSwitch(std::string_view name, bool* target, std::string_view he
   });
 }
 
-void FlagSet::AddText(std::string_view name, std::string_view value, std::string* target,
-                      std::string_view help) {
-  Add(name, value, help, [target](std::string_view text) {
-    *target = std::string(text);
-    return absl::OkStatus();
-  });
-}
-
-void FlagSet::AddOptionalText(std::string_view name, std::string_view value,
-                              std::optional<std::string>* target, std::string_view help) {
-  Add(name, value, help, [target](std::string_view text) {
-    *target = std::string(text);
-    return absl::OkStatus();
-  });
-}
-
 void FlagSet::AddTexts(std::string_view name, std::string_view value,
                        std::vector<std::string>* target, std::string_view help) {
   Add(name, value, help, [target](std::string_view text) {
@@ -250,9 +234,7 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
       return InvalidArgument(ToStd(unknown.message()), "; an argument of the ",
                              "script is written --", name, "=VALUE");
     }
-    if (flag->given && !flag->repeats) {
-      return InvalidArgument("--", name, " is given twice");
-    }
+    if (flag->given && !flag->repeats) return InvalidArgument("--", name, " is given twice");
     flag->given = true;
     std::string_view value;
     if (equals != std::string_view::npos) {
@@ -269,9 +251,7 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
       }
     }
     const absl::Status set = flag->set(value);
-    if (!set.ok()) {
-      return InvalidArgument("--", name, ": ", ToStd(set.message()));
-    }
+    if (!set.ok()) return InvalidArgument("--", name, ": ", ToStd(set.message()));
   }
   return arguments;
 }

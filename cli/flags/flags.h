@@ -34,10 +34,15 @@ class FlagSet {
   // Registers --name. `help` is one sentence without a full stop; `value` is
   // the placeholder shown ("SIZE"). Targets keep their value if not given.
   void AddSwitch(std::string_view name, bool* target, std::string_view help);
-  void AddText(std::string_view name, std::string_view value, std::string* target,
-               std::string_view help);
-  void AddOptionalText(std::string_view name, std::string_view value,
-                       std::optional<std::string>* target, std::string_view help);
+  // `target` is a string, or one that may be absent.
+  template <typename Target>
+  void AddText(std::string_view name, std::string_view value, Target* target,
+               std::string_view help) {
+    Add(name, value, help, [target](std::string_view text) {
+      *target = std::string(text);
+      return absl::OkStatus();
+    });
+  }
   // The flag may be given several times; `target` receives the values in order.
   void AddTexts(std::string_view name, std::string_view value, std::vector<std::string>* target,
                 std::string_view help);

@@ -110,11 +110,8 @@ void AddRecordFlags(RecordOptions* run, FlagSet* flags) {
 void SetProgram(std::vector<std::string> words, RecordOptions* run) {
   const auto is_assignment = [](const std::string& word) {
     const std::string_view name = std::string_view(word).substr(0, word.find('='));
-    return name.size() < word.size() && !name.empty() &&
-           !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
-           std::ranges::all_of(name, [](char c) {
-             return c == '_' || absl::ascii_isalnum(static_cast<unsigned char>(c));
-           });
+    return name.size() < word.size() && !name.empty() && !absl::ascii_isdigit(name[0]) &&
+           std::ranges::all_of(name, [](char c) { return c == '_' || absl::ascii_isalnum(c); });
   };
   auto first = words.begin();
   for (; first != words.end() && is_assignment(*first); ++first) {

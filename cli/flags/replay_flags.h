@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/flags/flags.h"
-#include "report/device/held.h"
+#include "report/device/categories.h"
 #include "sim/recording/replay_settings.h"
 
 namespace memreplay {

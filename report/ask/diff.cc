@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <set>
 #include <utility>
@@ -29,51 +30,49 @@ const proto::DeviceReport* FindDevice(const proto::Report& report, int device) {
   return nullptr;
 }
 
-void AddFigure(std::string_view name, proto::DeviceDiff::Figure::Unit unit, int64_t a, int64_t b,
-               proto::DeviceDiff* diff) {
-  if (a == 0 && b == 0) return;
-  proto::DeviceDiff::Figure& figure = *diff->add_figures();
-  figure.set_name(std::string(name));
-  figure.set_unit(unit);
-  figure.set_a(a);
-  figure.set_b(b);
-}
+using Figure = proto::DeviceDiff::Figure;
+
+// The figures of a device, by name.
+constexpr struct {
+  std::string_view name;
+  Figure::Unit unit;
+  int64_t (*of)(const proto::DeviceReport& device);
+} kFigures[] = {
+    {"peak_reserved", Figure::bytes, [](const auto& d) { return d.peak_reserved_bytes(); }},
+    {"peak_requested", Figure::bytes, [](const auto& d) { return d.peak_requested_bytes(); }},
+    {"peak_allocated", Figure::bytes, [](const auto& d) { return d.peak_allocated_bytes(); }},
+    {"peak_active", Figure::bytes, [](const auto& d) { return d.peak_active_bytes(); }},
+    {"final_reserved", Figure::bytes,
+     [](const auto& d) { return d.inventory().final_reserved_bytes(); }},
+    {"final_allocated", Figure::bytes,
+     [](const auto& d) { return d.inventory().final_allocated_bytes(); }},
+    {"reserved_minus_active", Figure::bytes,
+     [](const auto& d) { return d.fragmentation().reserved_minus_active_bytes(); }},
+    {"inactive_split", Figure::bytes,
+     [](const auto& d) { return d.fragmentation().inactive_split_bytes(); }},
+    {"internal", Figure::bytes, [](const auto& d) { return d.fragmentation().internal_bytes(); }},
+    {"ooms", Figure::events, [](const auto& d) { return d.ooms(); }},
+    {"events", Figure::events, [](const auto& d) { return d.events(); }},
+};
 
 void AddFigures(const proto::DeviceReport& a, const proto::DeviceReport& b,
                 proto::DeviceDiff* diff) {
-  AddFigure("peak_reserved", proto::DeviceDiff::Figure::bytes, a.peak_reserved_bytes(),
-            b.peak_reserved_bytes(), diff);
-  AddFigure("peak_requested", proto::DeviceDiff::Figure::bytes, a.peak_requested_bytes(),
-            b.peak_requested_bytes(), diff);
-  AddFigure("peak_allocated", proto::DeviceDiff::Figure::bytes, a.peak_allocated_bytes(),
-            b.peak_allocated_bytes(), diff);
-  AddFigure("peak_active", proto::DeviceDiff::Figure::bytes, a.peak_active_bytes(),
-            b.peak_active_bytes(), diff);
-  AddFigure("final_reserved", proto::DeviceDiff::Figure::bytes,
-            a.inventory().final_reserved_bytes(), b.inventory().final_reserved_bytes(), diff);
-  AddFigure("final_allocated", proto::DeviceDiff::Figure::bytes,
-            a.inventory().final_allocated_bytes(), b.inventory().final_allocated_bytes(), diff);
-  AddFigure("reserved_minus_active", proto::DeviceDiff::Figure::bytes,
-            a.fragmentation().reserved_minus_active_bytes(),
-            b.fragmentation().reserved_minus_active_bytes(), diff);
-  AddFigure("inactive_split", proto::DeviceDiff::Figure::bytes,
-            a.fragmentation().inactive_split_bytes(), b.fragmentation().inactive_split_bytes(),
-            diff);
-  AddFigure("internal", proto::DeviceDiff::Figure::bytes, a.fragmentation().internal_bytes(),
-            b.fragmentation().internal_bytes(), diff);
-  AddFigure("ooms", proto::DeviceDiff::Figure::events, a.ooms(), b.ooms(), diff);
-  AddFigure("events", proto::DeviceDiff::Figure::events, a.events(), b.events(), diff);
-  std::set<std::string> actions;
-  // In any order.
-  for (const auto& [action, count] : a.inventory().actions()) actions.insert(action);
-  // In any order.
-  for (const auto& [action, count] : b.inventory().actions()) actions.insert(action);
-  const auto count = [](const proto::DeviceReport& device, const std::string& action) {
-    const auto found = device.inventory().actions().find(action);
-    return found == device.inventory().actions().end() ? int64_t{0} : found->second;
+  const auto add = [diff](std::string_view name, Figure::Unit unit, int64_t in_a, int64_t in_b) {
+    if (in_a == 0 && in_b == 0) return;
+    Figure& figure = *diff->add_figures();
+    figure.set_name(std::string(name));
+    figure.set_unit(unit);
+    figure.set_a(in_a);
+    figure.set_b(in_b);
   };
-  for (const std::string& action : actions) {
-    AddFigure(action, proto::DeviceDiff::Figure::events, count(a, action), count(b, action), diff);
+  for (const auto& row : kFigures) add(row.name, row.unit, row.of(a), row.of(b));
+  std::map<std::string, std::pair<int64_t, int64_t>> actions;
+  // In any order.
+  for (const auto& [action, count] : a.inventory().actions()) actions[action].first = count;
+  // In any order.
+  for (const auto& [action, count] : b.inventory().actions()) actions[action].second = count;
+  for (const auto& [action, counts] : actions) {
+    add(action, Figure::events, counts.first, counts.second);
   }
 }
 
@@ -117,6 +116,14 @@ std::optional<TraceSide> Read(const DiffSide& side, int device) {
   return std::nullopt;
 }
 
+// Puts those that changed most first.
+template <typename Changes>
+void SortByChange(Changes* changes) {
+  std::ranges::stable_sort(*changes, std::greater<>(), [](const auto& change) {
+    return std::abs(change.b_bytes() - change.a_bytes());
+  });
+}
+
 void AddStacks(const TraceSide& a, const TraceSide& b, const HeldOptions& options,
                proto::DeviceDiff* diff) {
   std::vector<proto::DeviceDiff::StackChange> changes;
@@ -138,9 +145,7 @@ void AddStacks(const TraceSide& a, const TraceSide& b, const HeldOptions& option
   for (const auto& [frames, held] : b.stacks) {
     if (!a.stacks.contains(frames)) add(held.first, PeakHolding(), held.second);
   }
-  std::ranges::stable_sort(changes, [](const auto& x, const auto& y) {
-    return std::abs(x.b_bytes() - x.a_bytes()) > std::abs(y.b_bytes() - y.a_bytes());
-  });
+  SortByChange(&changes);
   diff->set_changed_stacks(static_cast<int64_t>(changes.size()));
   for (auto& change : changes) {
     if (static_cast<size_t>(diff->stacks_size()) == options.top) break;
@@ -167,18 +172,14 @@ void AddCategoryChanges(const std::map<std::string, int64_t>& a,
   std::map<std::string, std::pair<int64_t, int64_t>> both;
   for (const auto& [name, bytes] : a) both[name].first = bytes;
   for (const auto& [name, bytes] : b) both[name].second = bytes;
-  std::vector<proto::DeviceDiff::CategoryChange> changes;
   for (const auto& [name, bytes] : both) {
     if (bytes.first == bytes.second) continue;
-    proto::DeviceDiff::CategoryChange& change = changes.emplace_back();
+    proto::DeviceDiff::CategoryChange& change = *diff->add_categories();
     change.set_category(name);
     change.set_a_bytes(bytes.first);
     change.set_b_bytes(bytes.second);
   }
-  std::ranges::stable_sort(changes, [](const auto& x, const auto& y) {
-    return std::abs(x.b_bytes() - x.a_bytes()) > std::abs(y.b_bytes() - y.a_bytes());
-  });
-  for (auto& change : changes) *diff->add_categories() = std::move(change);
+  SortByChange(diff->mutable_categories());
 }
 
 // Compares requested bytes live at the beginning of each step, relative to the first one: what the

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
-#include "report/device/held.h"
+#include "report/device/categories.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {

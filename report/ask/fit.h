@@ -24,6 +24,7 @@
 #include "trace/value/units.h"
 
 namespace memreplay {
+
 // Settings, and the devices on which the file survives under them.
 struct FitRow {
   Candidate candidate;

@@ -1,6 +1,7 @@
 #include "report/ask/oom.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 #include <vector>
@@ -84,11 +85,8 @@ void AddLive(const Trace& trace, StackNames& names, const OomAnalysis& analysis,
     category.set_allocations(category.allocations() + static_cast<int64_t>(holding.blocks));
   }
   oom->set_live_stacks(stacks);
-  std::vector<proto::HeldBytes> sorted;
-  for (auto& [tag, category] : categories) sorted.push_back(std::move(category));
-  std::ranges::stable_sort(sorted,
-                           [](const auto& a, const auto& b) { return a.bytes() > b.bytes(); });
-  for (proto::HeldBytes& category : sorted) *oom->add_categories() = std::move(category);
+  for (auto& [tag, category] : categories) *oom->add_categories() = std::move(category);
+  std::ranges::stable_sort(*oom->mutable_categories(), std::greater<>(), &proto::HeldBytes::bytes);
 }
 
 struct Pinned {
@@ -224,9 +222,7 @@ std::vector<std::string> CuringSettings(const proto::OutOfMemory& oom) {
                             answer.kind() == proto::Counterfactual::one_pool;
     if (is_setting && answer.survives()) cures.push_back(&answer);
   }
-  std::ranges::stable_sort(cures, [](const auto* a, const auto* b) {
-    return a->peak_reserved_bytes() < b->peak_reserved_bytes();
-  });
+  std::ranges::stable_sort(cures, {}, &proto::Counterfactual::peak_reserved_bytes);
   std::vector<std::string> changes;
   for (const proto::Counterfactual* cure : cures) changes.push_back(cure->change());
   return changes;

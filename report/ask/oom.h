@@ -6,7 +6,7 @@
 #include "absl/status/statusor.h"
 #include "proto/report.pb.h"
 #include "report/ask/advise_recording.h"
-#include "report/device/held.h"
+#include "report/device/categories.h"
 #include "sim/category/meanings.h"
 #include "sim/oom/oom_analysis.h"
 #include "sim/recording/replay_settings.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <map>
 #include <optional>
@@ -216,12 +217,9 @@ void FillHoldings(const Schedule& schedule, const Meanings& meanings, const Peak
     row.set_allocations(static_cast<int64_t>(holding.allocations));
     DescribeAllocation(meanings, holding.largest, &row);
   }
-  std::vector<proto::Page::Holdings::Row> sorted;
-  for (auto& [tag, row] : categories) sorted.push_back(std::move(row));
-  std::ranges::stable_sort(sorted, [](const auto& a, const auto& b) {
-    return a.requested_bytes() > b.requested_bytes();
-  });
-  for (auto& row : sorted) *to->add_categories() = std::move(row);
+  for (auto& [tag, row] : categories) *to->add_categories() = std::move(row);
+  std::ranges::stable_sort(*to->mutable_categories(), std::greater<>(),
+                           &proto::Page::Holdings::Row::requested_bytes);
 }
 
 // Adds reserved memory with a change of the script.

@@ -1,4 +1,4 @@
-// Replays a file under some settings.
+// Reports what is in a file, and replays it under some settings.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 #include "absl/status/statusor.h"
 #include "proto/record.pb.h"
 #include "proto/report.pb.h"
+#include "report/device/categories.h"
 #include "report/words/stack_names.h"
 #include "sim/model/observer.h"
 #include "sim/recording/replay_settings.h"
@@ -47,5 +48,15 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, si
 
 // Adds the replay of each device of a snapshot that `process` wrote. Error: ReplayWhatIf()'s.
 absl::Status AddReplays(const OpenedFile& snapshot, proto::RecordedProcess* process);
+
+// How much `memreplay inspect` reports.
+struct InspectQuestion {
+  bool deep = false;  // also AskLoop(), and what was held at the peak
+  HeldOptions held;
+};
+
+// Reports what is in a file and, if requested, how its memory moved. Simulates nothing unless
+// `deep`. Error: AskLoop()'s.
+absl::StatusOr<proto::DeviceReport> AskInspect(const Study& study, const InspectQuestion& question);
 
 }  // namespace memreplay

@@ -1,6 +1,8 @@
 #include "report/device/categories.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,16 +10,19 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "report/words/text.h"
 #include "sim/category/category_table.h"
 #include "sim/category/meanings.h"
+#include "sim/workload/peak_holdings.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/bounded.h"
+#include "trace/value/memory_state.h"
 
 namespace memreplay {
 namespace {
 
-constexpr size_t kMaxLines = 100;
+constexpr int kMaxLines = 100;
 
 using LineKey = std::tuple<Category, bool, std::string>;  // has_stack
 
@@ -43,6 +48,39 @@ std::optional<uint64_t> OutOfMemoryOf(const Schedule& schedule, const proto::Dev
     if (recorded.kind(i - 1) == EventKind::kOom) return i - 1;
   }
   return std::nullopt;
+}
+
+struct HeldByStack {
+  uint32_t stack = 0;
+  int64_t bytes = 0;
+  int64_t requested = 0;
+  int64_t allocations = 0;
+};
+
+// Lists holders. `all` has most first.
+proto::Held List(const std::vector<HeldByStack>& all, StackNames& names,
+                 const HeldOptions& options) {
+  proto::Held held;
+  held.set_filter(options.filter);
+  for (const HeldByStack& one : all) {
+    const bool is_listed = static_cast<size_t>(held.stacks_size()) < options.top;
+    proto::Stack stack;
+    if (is_listed || !options.filter.empty()) stack = names.Of(one.stack);
+    if (!options.filter.empty() && !StackHas(stack, options.filter)) continue;
+    held.set_bytes(held.bytes() + one.bytes);
+    held.set_requested_bytes(held.requested_bytes() + one.requested);
+    held.set_allocations(held.allocations() + one.allocations);
+    if (!is_listed) {
+      held.set_left_out_stacks(held.left_out_stacks() + 1);
+      continue;
+    }
+    proto::HeldBytes& row = *held.add_stacks();
+    *row.mutable_stack() = std::move(stack);
+    row.set_bytes(one.bytes);
+    row.set_requested_bytes(one.requested);
+    row.set_allocations(one.allocations);
+  }
+  return held;
 }
 
 }  // namespace
@@ -112,9 +150,8 @@ void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* d
       report.set_start_unknown_bytes(BoundedSum(report.start_unknown_bytes(), size.signed_value()));
     }
   }
-  std::vector<proto::Categories::Line> rows;
   for (const auto& [key, sum] : lines) {
-    proto::Categories::Line& row = rows.emplace_back();
+    proto::Categories::Line& row = *report.add_lines();
     const auto& [category, has_stack, line] = key;
     row.set_category(std::string(CategoryName(category)));
     row.set_line(CleanText(line));
@@ -122,10 +159,48 @@ void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* d
     row.set_live_bytes(sum.first);
     row.set_allocations(sum.second);
   }
-  std::ranges::stable_sort(
-      rows, [](const auto& a, const auto& b) { return a.live_bytes() > b.live_bytes(); });
-  if (rows.size() > kMaxLines) rows.resize(kMaxLines);
-  for (proto::Categories::Line& row : rows) *report.add_lines() = std::move(row);
+  auto& shown = *report.mutable_lines();
+  std::ranges::stable_sort(shown, std::greater<>(), &proto::Categories::Line::live_bytes);
+  if (shown.size() > kMaxLines) shown.DeleteSubrange(kMaxLines, shown.size() - kMaxLines);
+}
+
+proto::Held HeldAtEnd(const Trace& trace, size_t device_index, StackNames& names,
+                      const HeldOptions& options) {
+  const DeviceTrace& device = trace.devices[device_index];
+  absl::flat_hash_map<uint32_t, HeldByStack> by_stack;
+  for (const SegmentInfo& segment : device.final_state) {
+    for (const BlockInfo& block : segment.blocks) {
+      if (block.state == BlockState::kInactive) continue;
+      HeldByStack& sum = by_stack[block.stack];
+      sum.stack = block.stack;
+      sum.bytes += block.size.signed_value();
+      sum.requested += block.requested_size.signed_value();
+      ++sum.allocations;
+    }
+  }
+  std::vector<HeldByStack> all;
+  // In any order.
+  for (const auto& [stack, sum] : by_stack) all.push_back(sum);
+  std::ranges::sort(all, [](const HeldByStack& a, const HeldByStack& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.stack < b.stack;
+  });
+  proto::Held held = List(all, names, options);
+  held.set_at_event(static_cast<int64_t>(device.events.size()));
+  return held;
+}
+
+proto::Held HeldAtPeak(const Schedule& schedule, StackNames& names, const HeldOptions& options) {
+  const PeakHoldings peak = HoldingsAtPeak(schedule);
+  std::vector<HeldByStack> all;
+  for (const PeakHolding& holding : peak.stacks) {
+    all.push_back({holding.stack, 0, holding.requested.signed_value(),
+                   static_cast<int64_t>(holding.allocations)});
+  }
+  proto::Held held = List(all, names, options);
+  held.set_at_event(schedule.requests().empty()
+                        ? -1
+                        : static_cast<int64_t>(EventOfRequest(schedule, peak.request)));
+  return held;
 }
 
 }  // namespace memreplay

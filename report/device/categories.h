@@ -1,6 +1,7 @@
-// Reports what memory is for.
+// Reports what memory is for, and who holds it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "proto/report.pb.h"
@@ -9,7 +10,9 @@
 #include "sim/category/category_table.h"
 #include "sim/category/meanings.h"
 #include "sim/study/study.h"
+#include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
+#include "trace/value/trace.h"
 
 namespace memreplay {
 
@@ -33,5 +36,20 @@ void DescribeAllocation(const Meanings& meanings, AllocationId id, Row* row) {
 // modules. O(blocks).
 void DescribeBlocks(const Study& study, const MemoryState& state, StackNames& names,
                     google::protobuf::RepeatedPtrField<proto::Segment>* segments);
+
+// --- What was live at a moment, by the stack that requested it. ---
+
+// Selects the stacks to list.
+struct HeldOptions {
+  size_t top = 10;     // stacks listed
+  std::string filter;  // only stacks with this text in a frame; "" for all
+};
+
+// Returns what is in the file's state at the end, by the stacks of its blocks. O(blocks).
+proto::Held HeldAtEnd(const Trace& trace, size_t device_index, StackNames& names,
+                      const HeldOptions& options);
+
+// Returns what was live when the most was requested at once. Simulates nothing. O(requests).
+proto::Held HeldAtPeak(const Schedule& schedule, StackNames& names, const HeldOptions& options);
 
 }  // namespace memreplay

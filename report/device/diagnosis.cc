@@ -8,10 +8,8 @@
 #include "absl/strings/str_format.h"
 #include "report/device/device_report.h"
 #include "report/words/answer.h"
-#include "report/words/category_names.h"
-#include "report/words/memory_use.h"
+#include "report/words/names.h"
 #include "report/words/sizes.h"
-#include "report/words/sweep_words.h"
 #include "report/words/verdict.h"
 #include "sim/category/category.h"
 #include "sim/recording/replay_settings.h"
@@ -28,7 +26,7 @@ constexpr int64_t kUnusedShare = 10;  // one in so many of reserved memory: less
 constexpr int64_t kLittle = int64_t{64} << 20;  // unused memory that is not worth tuning
 
 std::string Capitalized(std::string text) {
-  if (!text.empty()) text[0] = absl::ascii_toupper(static_cast<unsigned char>(text[0]));
+  if (!text.empty()) text[0] = absl::ascii_toupper(text[0]);
   return text;
 }
 

@@ -91,8 +91,7 @@ std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit, si
       continue;
     }
     // "4 Boxes" has no unit.
-    if (rest.size() > row.name.size() &&
-        absl::ascii_isalnum(static_cast<unsigned char>(rest[row.name.size()]))) {
+    if (rest.size() > row.name.size() && absl::ascii_isalnum(rest[row.name.size()])) {
       continue;
     }
     unit = row.bytes;

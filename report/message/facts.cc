@@ -55,7 +55,7 @@ std::optional<Amount> FieldAt(std::string_view text, size_t at, size_t length, c
     std::string_view before = text.substr(0, place);
     if (before.ends_with('.')) before.remove_suffix(1);
     const bool is_whole =
-        !before.empty() && (absl::ascii_islower(static_cast<unsigned char>(before.back())) ||
+        !before.empty() && (absl::ascii_islower(before.back()) ||
                             std::string_view("(;, ").find(before.back()) != std::string::npos);
     return is_whole ? amount : std::nullopt;
   }
@@ -64,9 +64,8 @@ std::optional<Amount> FieldAt(std::string_view text, size_t at, size_t length, c
   if (field.side == Side::kBytes) {
     // Triton prints plain bytes; at the end, there may have been more digits.
     const size_t digits = rest.find_first_not_of("0123456789");
-    const bool is_whole =
-        digits < rest.size() && (absl::ascii_isalpha(static_cast<unsigned char>(rest[digits])) ||
-                                 rest[digits] == '.' || rest[digits] == ',');
+    const bool is_whole = digits < rest.size() && (absl::ascii_isalpha(rest[digits]) ||
+                                                   rest[digits] == '.' || rest[digits] == ',');
     return is_whole ? ReadAmount(rest.substr(0, digits), 1) : std::nullopt;
   }
   // Reads "(19.77/22.05 GiB)", "59.41GB / 62.58GB" or "(0.9, 19.84 GiB)".
@@ -351,13 +350,13 @@ void ReadConf(std::string_view text, Facts* facts) {
     rest.remove_prefix(skipped);
     size_t length = 0;
     while (length < rest.size() && length < kMaxConf &&
-           (absl::ascii_isalnum(static_cast<unsigned char>(rest[length])) ||
+           (absl::ascii_isalnum(rest[length]) ||
             std::string_view("_:,.[]>-").find(rest[length]) != std::string_view::npos)) {
       ++length;
     }
     std::string_view conf = rest.substr(0, length);
     const size_t last = text.size() - rest.size() + length - 1;
-    if (length > 0 && absl::ascii_isdigit(static_cast<unsigned char>(text[last])) &&
+    if (length > 0 && absl::ascii_isdigit(text[last]) &&
         PassageAround(text, last, 0, 2).text.find_first_not_of("0123456789") != 1) {
       continue;  // a line may have been broken within the number
     }
@@ -379,8 +378,8 @@ void ReadCardName(std::string_view text, Facts* facts) {
     // The name ends at two blanks, or at a character that is not part of a name.
     name = name.substr(0, std::min(name.find("  "), name.size()));
     size_t length = 0;
-    while (length < name.size() && (absl::ascii_isalnum(static_cast<unsigned char>(name[length])) ||
-                                    name[length] == ' ' || name[length] == '-')) {
+    while (length < name.size() &&
+           (absl::ascii_isalnum(name[length]) || name[length] == ' ' || name[length] == '-')) {
       ++length;
     }
     name = ToStd(absl::StripAsciiWhitespace(ToAbsl(name.substr(0, length))));

@@ -40,7 +40,7 @@ size_t CommandLength(std::string_view text) {
   while (end < text.size() && end < at + 16 && (IsDigitByte(text[end]) || IsOneOf(text[end], ";?")))
     ++end;
   if (end == text.size()) return 0;  // the rest is on the next line
-  if (text[end] == 'm' || (at > 0 && absl::ascii_isalpha(static_cast<unsigned char>(text[end])))) {
+  if (text[end] == 'm' || (at > 0 && absl::ascii_isalpha(text[end]))) {
     return end + 1;
   }
   return at > 0 ? end : 0;

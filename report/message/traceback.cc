@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "report/message/amount.h"
 #include "report/message/facts.h"
 #include "trace/value/strings.h"
@@ -31,8 +32,11 @@ bool Has(std::string_view text, std::string_view words) {
   return text.find(words) != std::string_view::npos;
 }
 
-bool HasAny(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::ranges::any_of(words, [&](std::string_view word) { return Has(text, word); });
+bool HasAny(std::string_view text, std::string_view words) {
+  for (const absl::string_view word : absl::StrSplit(ToAbsl(words), '|')) {
+    if (Has(text, ToStd(word))) return true;
+  }
+  return false;
 }
 
 bool IsInstalled(std::string_view file) {
@@ -47,9 +51,8 @@ bool CallsBackwardAlone(std::string_view code) {
 
 std::string_view WordAt(std::string_view text) {
   size_t end = 0;
-  while (end < text.size() &&
-         (absl::ascii_isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_' ||
-          text[end] == '<' || text[end] == '>' || text[end] == '.')) {
+  while (end < text.size() && (absl::ascii_isalnum(text[end]) || text[end] == '_' ||
+                               text[end] == '<' || text[end] == '>' || text[end] == '.')) {
     ++end;
   }
   return text.substr(0, end);
@@ -126,85 +129,43 @@ bool ReadNotebookCode(std::string_view line, SourceFrame* frame) {
   return true;
 }
 
-// What one frame shows.
+// What one frame shows. Each text is a list, of which the frame has one word; "": any.
 constexpr struct {
   FrameHint hint;
-  bool (*says)(const SourceFrame& frame, bool is_innermost);
+  std::string_view function;
+  std::string_view code = "";
+  std::string_view also = "";  // in the code
+  std::string_view file = "";
 } kHints[] = {
-    {FrameHint::kOptimizerTemporaries,
-     [](const SourceFrame& frame, bool) {
-       return HasAny(frame.function, {"_multi_tensor_", "_foreach_"}) ||
-              Has(frame.code, "_foreach_");
-     }},
-    {FrameHint::kOptimizerState,
-     [](const SourceFrame& frame, bool) {
-       return HasAny(frame.file, {"torch/optim/", "torch\\optim\\", "deepspeed/ops/adam"}) &&
-              Has(frame.code, "zeros_like");
-     }},
-    {FrameHint::kLoss,
-     [](const SourceFrame& frame, bool) {
-       return HasAny(frame.function, {"cross_entropy", "log_softmax", "nll_loss"}) ||
-              HasAny(frame.code, {"cross_entropy", "log_softmax", "nll_loss", "CrossEntropyLoss"});
-     }},
-    {FrameHint::kUpcastLogits,
-     [](const SourceFrame& frame, bool) {
-       return Has(frame.code, "logits") &&
-              HasAny(frame.code, {".float()", "torch.float32", ".to(dtype=torch.float"});
-     }},
+    {FrameHint::kOptimizerTemporaries, "_multi_tensor_|_foreach_"},
+    {FrameHint::kOptimizerTemporaries, "", "_foreach_"},
+    {FrameHint::kOptimizerState, "", "zeros_like", "",
+     "torch/optim/|torch\\optim\\|deepspeed/ops/adam"},
+    {FrameHint::kLoss, "cross_entropy|log_softmax|nll_loss"},
+    {FrameHint::kLoss, "", "cross_entropy|log_softmax|nll_loss|CrossEntropyLoss"},
+    {FrameHint::kUpcastLogits, "", "logits", ".float()|torch.float32|.to(dtype=torch.float"},
     {FrameHint::kEvaluation,
-     [](const SourceFrame& frame, bool) {
-       return HasAny(frame.function, {"nested_concat", "evaluation_loop", "prediction_loop",
-                                      "torch_pad_and_concatenate"}) ||
-              Has(frame.code, "nested_concat");
-     }},
-    {FrameHint::kAttention,
-     [](const SourceFrame& frame, bool) {
-       return Has(frame.function, "eager_attention") ||
-              (HasAny(frame.code, {"softmax(", "matmul(", "baddbmm(", "einsum(", "bmm("}) &&
-               HasAny(frame.code, {"attn", "attention", "query", "scores", "key_states"})) ||
-              (Has(frame.code, "softmax(") && HasAny(frame.function, {"attention", "attn"}));
-     }},
-    {FrameHint::kWakeUp,
-     [](const SourceFrame& frame, bool) { return Has(frame.function, "wake_up"); }},
-    {FrameHint::kCacheCat,
-     [](const SourceFrame& frame, bool) {
-       return Has(frame.code, "torch.cat(") &&
-              HasAny(frame.code, {"key", "cache", "past", "value"});
-     }},
-    {FrameHint::kConvolution,
-     [](const SourceFrame& frame, bool) {
-       return Has(frame.function, "_conv_forward") || HasAny(frame.code, {"F.conv", "torch.conv"});
-     }},
+     "nested_concat|evaluation_loop|prediction_loop|torch_pad_and_concatenate"},
+    {FrameHint::kEvaluation, "", "nested_concat"},
+    {FrameHint::kAttention, "eager_attention"},
+    {FrameHint::kAttention, "", "softmax(|matmul(|baddbmm(|einsum(|bmm(",
+     "attn|attention|query|scores|key_states"},
+    {FrameHint::kAttention, "attention|attn", "softmax("},
+    {FrameHint::kWakeUp, "wake_up"},
+    {FrameHint::kCacheCat, "", "torch.cat(", "key|cache|past|value"},
+    {FrameHint::kConvolution, "_conv_forward"},
+    {FrameHint::kConvolution, "", "F.conv|torch.conv"},
+    {FrameHint::kLoading, "",
+     "torch.load(|load_state_dict(|load_checkpoint(|from_pretrained(|load_file("},
     {FrameHint::kLoading,
-     [](const SourceFrame& frame, bool) {
-       return HasAny(frame.code, {"torch.load(", "load_state_dict(", "load_checkpoint(",
-                                  "from_pretrained(", "load_file("}) ||
-              HasAny(frame.function, {"load_state_dict", "load_checkpoint", "load_model",
-                                      "load_weights", "create_weights", "initialize_model"});
-     }},
-    {FrameHint::kMoving,
-     [](const SourceFrame& frame, bool) {
-       return HasAny(frame.function, {"_apply", "convert"}) ||
-              HasAny(frame.code, {".to(device", ".cuda(", ".to('cuda", ".to(\"cuda"});
-     }},
-    {FrameHint::kPinning,
-     [](const SourceFrame& frame, bool) {
-       return Has(frame.function, "pin_memory") ||
-              HasAny(frame.code, {"pin_memory", "PinnedMemory"});
-     }},
-    {FrameHint::kBackward,
-     [](const SourceFrame& frame, bool is_innermost) {
-       return frame.function == "backward" || Has(frame.code, "run_backward(") ||
-              (is_innermost && CallsBackwardAlone(frame.code));
-     }},
-    {FrameHint::kRecomputing,
-     [](const SourceFrame& frame, bool) {
-       return HasAny(frame.file, {"utils/checkpoint.py", "utils\\checkpoint.py"});
-     }},
-    {FrameHint::kDataParallel,
-     [](const SourceFrame& frame, bool) {
-       return HasAny(frame.file, {"parallel/data_parallel.py", "parallel\\data_parallel.py"});
-     }},
+     "load_state_dict|load_checkpoint|load_model|load_weights|create_weights|initialize_model"},
+    {FrameHint::kMoving, "_apply|convert"},
+    {FrameHint::kMoving, "", ".to(device|.cuda(|.to('cuda|.to(\"cuda"},
+    {FrameHint::kPinning, "pin_memory"},
+    {FrameHint::kPinning, "", "pin_memory|PinnedMemory"},
+    {FrameHint::kBackward, "", "run_backward("},
+    {FrameHint::kRecomputing, "", "", "", "utils/checkpoint.py|utils\\checkpoint.py"},
+    {FrameHint::kDataParallel, "", "", "", "parallel/data_parallel.py|parallel\\data_parallel.py"},
 };
 
 }  // namespace
@@ -229,10 +190,8 @@ void ReadTraceback(std::string_view text, size_t end, Facts* facts) {
       wants_code = false;
     } else if (!frames.empty() && wants_code) {
       // Python leaves the line out where it has no source, and the error follows.
-      const bool is_code = indent == 0
-                               ? !text.empty()
-                               : indent < line.size() &&
-                                     absl::ascii_isspace(static_cast<unsigned char>(line[indent]));
+      const bool is_code =
+          indent == 0 ? !text.empty() : indent < line.size() && absl::ascii_isspace(line[indent]);
       if (is_code) frames.back().code = CutText(Trim(line.substr(indent)), kMaxCode);
       wants_code = false;
     } else if (!frames.empty()) {
@@ -245,9 +204,13 @@ void ReadTraceback(std::string_view text, size_t end, Facts* facts) {
 void ReadFrames(const std::vector<SourceFrame>& frames, Facts* facts) {
   for (const SourceFrame& frame : frames) {
     for (const auto& row : kHints) {
-      if (row.says(frame, &frame == &frames.back()))
-        facts->hints[static_cast<size_t>(row.hint)] = true;
+      facts->hints[static_cast<size_t>(row.hint)] |=
+          HasAny(frame.function, row.function) && HasAny(frame.code, row.code) &&
+          HasAny(frame.code, row.also) && HasAny(frame.file, row.file);
     }
+    facts->hints[static_cast<size_t>(FrameHint::kBackward)] |=
+        frame.function == "backward" ||
+        (&frame == &frames.back() && CallsBackwardAlone(frame.code));
     if (IsInstalled(frame.file)) continue;
     facts->frame = frame;
     if (facts->script.empty() && frame.function == "<module>" && frame.file.ends_with(".py")) {

@@ -93,13 +93,9 @@ std::string EscapeHtml(std::string_view text) {
   return html;
 }
 
-std::string Element(std::string_view tag, std::string_view text) {
-  return StrCat("<", tag, ">", EscapeHtml(text), "</", tag.substr(0, tag.find(' ')), ">");
-}
-
 std::string Capitalized(std::string_view text) {
   std::string sentence(text);
-  if (!sentence.empty()) sentence[0] = absl::ascii_toupper(static_cast<unsigned char>(sentence[0]));
+  if (!sentence.empty()) sentence[0] = absl::ascii_toupper(sentence[0]);
   return sentence;
 }
 

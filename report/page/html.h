@@ -6,14 +6,20 @@
 #include <string_view>
 
 #include "report/table/table.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 
 // Escapes text for element content and quoted attributes.
 std::string EscapeHtml(std::string_view text);
 
-// Returns "<tag>text</tag>"; `tag` may have attributes ("p class=\"note\"").
-std::string Element(std::string_view tag, std::string_view text);
+// Returns "<tag>text</tag>", where the text is all the pieces; `tag` may have attributes ("p
+// class=\"note\"").
+template <typename... Pieces>
+std::string Element(std::string_view tag, const Pieces&... pieces) {
+  return StrCat("<", tag, ">", EscapeHtml(StrCat(pieces...)), "</", tag.substr(0, tag.find(' ')),
+                ">");
+}
 
 // Returns "By stack" for "by stack".
 std::string Capitalized(std::string_view text);

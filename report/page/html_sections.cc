@@ -10,9 +10,8 @@
 #include "report/page/html.h"
 #include "report/table/tables.h"
 #include "report/words/answer.h"
-#include "report/words/category_names.h"
 #include "report/words/lines.h"
-#include "report/words/memory_use.h"
+#include "report/words/names.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 
@@ -82,15 +81,18 @@ Cell StackCell(const proto::Page& page, int index) {
   return cell;
 }
 
-std::string Note(std::string_view text) { return StrCat(Element("p class=\"note\"", text), "\n"); }
+template <typename... Pieces>
+std::string Note(const Pieces&... pieces) {
+  return StrCat(Element("p class=\"note\"", pieces...), "\n");
+}
 
 std::string Holdings(const proto::DeviceReport& device) {
   const proto::Page::Holdings& holdings = device.page().holdings();
   if (holdings.requested_bytes() == 0) return "";
   const int64_t all = holdings.requested_bytes();
   std::string html =
-      Note(StrCat(FormatSize(all), " is live at ", PositionNoun(device.inventory().is_program()),
-                  " ", FormatCount(holdings.position()), ", the peak of requested memory."));
+      Note(FormatSize(all), " is live at ", PositionNoun(device.inventory().is_program()), " ",
+           FormatCount(holdings.position()), ", the peak of requested memory.");
   std::vector<HeldRow> categories, stacks;
   for (const auto& row : holdings.categories()) {
     categories.push_back({row.requested_bytes(), CategoryNoun(row.category()), row.allocations()});
@@ -104,8 +106,8 @@ std::string Holdings(const proto::DeviceReport& device) {
   }
   StrAppend(&html, HtmlTable(HeldTable("by stack", "stack", stacks, all)));
   if (holdings.left_out_stacks() > 0) {
-    StrAppend(&html, Note(StrCat("and ", FormatCount(holdings.left_out_stacks(), "more stack"),
-                                 " of ", FormatSize(holdings.left_out_bytes()), " in total")));
+    StrAppend(&html, Note("and ", FormatCount(holdings.left_out_stacks(), "more stack"), " of ",
+                          FormatSize(holdings.left_out_bytes()), " in total"));
   }
   return html;
 }
@@ -135,7 +137,7 @@ std::string FragmentationTables(const proto::DeviceReport& device) {
   const proto::Fragmentation& f = device.fragmentation();
   std::string html = HtmlTable(FragmentationTable(device));
   if (const std::string text = UnservableText(f); !text.empty()) {
-    StrAppend(&html, Note(StrCat(text, ".")));
+    StrAppend(&html, Note(text, "."));
   }
   StrAppend(&html, HtmlTable(FreeTable(f.largest_free(), kMaxFreeLists)));
   for (const proto::Page::BlockMap& map : device.page().maps()) StrAppend(&html, GroupTable(map));
@@ -169,31 +171,31 @@ std::string Phases(const proto::DeviceReport& device) {
 std::string Loop(const proto::DeviceReport& device) {
   const proto::StepSummary& steps = device.loop().steps();
   if (steps.steps() == 0) return "";
-  std::string html = Note(StrCat(
+  std::string html = Note(
       FormatCount(steps.steps(), "step"), " of ",
       FormatCount(steps.allocations_per_step(), "allocation"), ", found by ",
       StepSourceName(steps.source()), steps.name().empty() ? "" : StrCat(" (", steps.name(), ")"),
       "; each leaves ", FormatSizeChange(steps.growth_bytes_per_step()), " behind and allocates ",
       FormatSize(steps.swing_bytes()), " while it runs.",
-      steps.may_be_layers() ? " These may be the layers of one pass." : ""));
+      steps.may_be_layers() ? " These may be the layers of one pass." : "");
   if (device.loop().has_leak()) {
     const proto::LeakEvidence& leak = device.loop().leak();
-    StrAppend(&html, StrCat(Element("p class=\"fault\"",
-                                    StrCat("Leak: ", FormatSize(leak.bytes_per_step()),
-                                           " per step by ", leak.stack().summary(), ", ",
-                                           FormatSize(leak.left_bytes()), " in total.")),
-                            "\n"));
+    StrAppend(&html,
+              StrCat(Element("p class=\"fault\"", "Leak: ", FormatSize(leak.bytes_per_step()),
+                             " per step by ", leak.stack().summary(), ", ",
+                             FormatSize(leak.left_bytes()), " in total."),
+                     "\n"));
   }
   return html;
 }
 
 // Returns settings, release and notes.
 std::string Circumstances(const proto::DeviceReport& device) {
-  std::string html = Note(StrCat("Settings: ", SettingsText(device), "; PyTorch ",
-                                 device.torch().release(), " (", device.torch().why(), ")."));
+  std::string html = Note("Settings: ", SettingsText(device), "; PyTorch ",
+                          device.torch().release(), " (", device.torch().why(), ").");
   if (device.mode() == proto::Mode::as_recorded && device.exact_until_event() < device.events()) {
-    StrAppend(&html, Note(StrCat("Exact up to event ", FormatCount(device.exact_until_event()),
-                                 ": ", device.exactness_reason(), ".")));
+    StrAppend(&html, Note("Exact up to event ", FormatCount(device.exact_until_event()), ": ",
+                          device.exactness_reason(), "."));
   }
   if (device.fidelity().compared_events() == 0) {
     StrAppend(&html, Note(device.inventory().is_program()
@@ -208,7 +210,7 @@ std::string Circumstances(const proto::DeviceReport& device) {
                           "since then. memreplay inspect --deep reports how far off they may be."));
   }
   if (device.has_control()) {
-    StrAppend(&html, Note(StrCat("Check: ", ControlSentence(device.control()), ".")));
+    StrAppend(&html, Note("Check: ", ControlSentence(device.control()), "."));
   }
   for (const std::string& note : device.notes()) StrAppend(&html, Note(note));
   return html;
@@ -346,9 +348,9 @@ std::string SettingsSearch(const proto::DeviceReport& device) {
     std::string lines;
     for (const std::string& line : suggestion.lines()) StrAppend(&lines, line, "\n");
     StrAppend(&html, Element("pre class=\"paste\"", lines),
-              Element("p class=\"note\"", StrCat("cost: ", suggestion.cost())), "\n");
+              Element("p class=\"note\"", "cost: ", suggestion.cost()), "\n");
     for (const std::string& risk : suggestion.risks()) {
-      StrAppend(&html, Element("p class=\"note\"", StrCat("risk: ", risk)), "\n");
+      StrAppend(&html, Element("p class=\"note\"", "risk: ", risk), "\n");
     }
   }
   return StrCat(html, "</section>\n");

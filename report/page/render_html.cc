@@ -11,7 +11,6 @@
 #include "report/words/answer.h"
 #include "report/words/render_json.h"
 #include "report/words/sizes.h"
-#include "report/words/sweep_words.h"
 #include "report/words/verdict.h"
 #include "trace/formats/format_names.h"
 #include "trace/value/strings.h"
@@ -32,7 +31,7 @@ std::string Head(std::string_view title) {
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<meta name=\"referrer\" content=\"no-referrer\">\n"
       "<link rel=\"icon\" href=\"data:,\">\n",
-      Element("title", StrCat(title, " - memreplay")), "\n<style>", kStyle, "</style>\n</head>\n");
+      Element("title", title, " - memreplay"), "\n<style>", kStyle, "</style>\n</head>\n");
 }
 
 std::string BaseName(std::string_view path) {
@@ -66,10 +65,10 @@ std::string Answers(const proto::DeviceReport& device) {
         "\n");
   }
   if (const std::string warning = ControlWarning(device.control()); !warning.empty()) {
-    StrAppend(&html, Element("p class=\"fault\"", StrCat("Warning: ", warning, ".")), "\n");
+    StrAppend(&html, Element("p class=\"fault\"", "Warning: ", warning, "."), "\n");
   }
   for (const Line& line : UnseenLines(device.unseen())) {
-    StrAppend(&html, Element("p class=\"fault\"", StrCat(line.label, ": ", line.text)), "\n");
+    StrAppend(&html, Element("p class=\"fault\"", line.label, ": ", line.text), "\n");
   }
   return html;
 }
@@ -174,11 +173,10 @@ std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job
   std::string html;
   if (job != nullptr) {
     StrAppend(&html,
-              Element("p class=\"answer\"",
-                      StrCat(FormatCount(job->rows_size(), "device"), " of ",
-                             FormatCount(job->files(), "file"), "; ",
-                             outliers.empty() ? "no rank stands out" : outliers,
-                             "; peaks differ by ", FormatSize(job->spread_bytes()), ".")),
+              Element("p class=\"answer\"", FormatCount(job->rows_size(), "device"), " of ",
+                      FormatCount(job->files(), "file"), "; ",
+                      outliers.empty() ? "no rank stands out" : outliers, "; peaks differ by ",
+                      FormatSize(job->spread_bytes()), "."),
               "\n");
   }
   return StrCat(html, HtmlTable(table));

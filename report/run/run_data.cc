@@ -18,7 +18,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "proto/page.pb.h"
-#include "report/words/category_names.h"
+#include "report/words/names.h"
 #include "report/words/render_json.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"

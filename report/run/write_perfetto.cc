@@ -38,7 +38,7 @@ class Writer {
     process.mutable_process()->set_process_name(StrCat("device ", schedule_.device()));
     Describe(process);
     for (size_t i = 0; i < kUsageKinds; ++i) {
-      counters_[i] = AddCounter(process_, UsageName(static_cast<UsageKind>(i)));
+      counters_[i] = AddTrack(process_, UsageName(static_cast<UsageKind>(i)), true);
     }
     AddCategories();
     RunWalk walk(schedule_, log_);
@@ -87,23 +87,22 @@ class Writer {
     packet.mutable_track_event()->set_type(type);
     return packet;
   }
-  // Adds a track and returns its id.
-  uint64_t AddTrack(uint64_t parent, std::string_view name) {
+  // Adds a track, perhaps of a counter of bytes, and returns its id.
+  uint64_t AddTrack(uint64_t parent, std::string_view name, bool is_counter = false) {
     perfetto::TrackDescriptor track;
     track.set_uuid(next_track_);
     track.set_parent_uuid(parent);
     track.set_name(std::string(name));
+    if (is_counter) {
+      track.mutable_counter()->set_unit(perfetto::CounterDescriptor::UNIT_SIZE_BYTES);
+    }
     Describe(track);
     return next_track_++;
   }
-  uint64_t AddCounter(uint64_t parent, std::string_view name) {
-    perfetto::TrackDescriptor counter;
-    counter.set_uuid(next_track_);
-    counter.set_parent_uuid(parent);
-    counter.set_name(std::string(name));
-    counter.mutable_counter()->set_unit(perfetto::CounterDescriptor::UNIT_SIZE_BYTES);
-    Describe(counter);
-    return next_track_++;
+  void SetCounter(int64_t time, uint64_t track, Bytes value) {
+    perfetto::TracePacket packet = At(time, track, perfetto::TrackEvent::TYPE_COUNTER);
+    packet.mutable_track_event()->set_counter_value(value.signed_value());
+    Append(packet);
   }
 
   // Active bytes by category, which add up to active_bytes.
@@ -125,15 +124,12 @@ class Writer {
     const uint64_t group = AddTrack(process_, "active_bytes by category");
     for (size_t c = 0; c < kCategories; ++c) {
       if (!occurs[c]) continue;
-      categories_[c].track = AddCounter(group, CategoryName(static_cast<Category>(c)));
+      categories_[c].track = AddTrack(group, CategoryName(static_cast<Category>(c)), true);
     }
     for (const CategoryCount& count : categories_) WriteCategory(0, count);
   }
   void WriteCategory(int64_t time, const CategoryCount& count) {
-    if (count.track == 0) return;
-    perfetto::TracePacket packet = At(time, count.track, perfetto::TrackEvent::TYPE_COUNTER);
-    packet.mutable_track_event()->set_counter_value(count.active.signed_value());
-    Append(packet);
+    if (count.track != 0) SetCounter(time, count.track, count.active);
   }
   void CountCategory(int64_t time, uint32_t allocation, bool is_new) {
     CategoryCount& count = categories_[static_cast<size_t>(CategoryOf(allocation))];
@@ -168,9 +164,7 @@ class Writer {
   void Count(int64_t time, const Usage& usage, const Usage* before) {
     for (size_t i = 0; i < kUsageKinds; ++i) {
       if (before != nullptr && before->bytes[i] == usage.bytes[i]) continue;
-      perfetto::TracePacket packet = At(time, counters_[i], perfetto::TrackEvent::TYPE_COUNTER);
-      packet.mutable_track_event()->set_counter_value(usage.bytes[i].signed_value());
-      Append(packet);
+      SetCounter(time, counters_[i], usage.bytes[i]);
     }
   }
   void Instant(int64_t time, const Event& event) {
@@ -214,18 +208,15 @@ class Writer {
     perfetto::TracePacket packet = At(time, lanes_[index], perfetto::TrackEvent::TYPE_SLICE_BEGIN);
     perfetto::TrackEvent& event = *packet.mutable_track_event();
     event.set_name(line.name);
-    perfetto::DebugAnnotation* detail = event.add_debug_annotations();
-    detail->set_name("bytes");
-    detail->set_uint_value(allocation.block_size.value());
-    detail = event.add_debug_annotations();
-    detail->set_name("requested");
-    detail->set_uint_value(allocation.requested_size.value());
-    detail = event.add_debug_annotations();
-    detail->set_name("address");
-    detail->set_pointer_value(allocation.address.value());
-    detail = event.add_debug_annotations();
-    detail->set_name("category");
-    detail->set_string_value(std::string(CategoryName(CategoryOf(index))));
+    const auto annotate = [&event](const char* name) {
+      perfetto::DebugAnnotation* const detail = event.add_debug_annotations();
+      detail->set_name(name);
+      return detail;
+    };
+    annotate("bytes")->set_uint_value(allocation.block_size.value());
+    annotate("requested")->set_uint_value(allocation.requested_size.value());
+    annotate("address")->set_pointer_value(allocation.address.value());
+    annotate("category")->set_string_value(std::string(CategoryName(CategoryOf(index))));
     Append(packet);
   }
   void End(int64_t time, uint32_t index) {

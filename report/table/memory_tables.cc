@@ -2,8 +2,7 @@
 
 #include "absl/strings/str_format.h"
 #include "report/table/tables.h"
-#include "report/words/category_names.h"
-#include "report/words/memory_use.h"
+#include "report/words/names.h"
 #include "report/words/sizes.h"
 #include "trace/value/bounded.h"
 #include "trace/value/strings.h"

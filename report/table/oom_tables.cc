@@ -3,7 +3,7 @@
 #include "absl/strings/str_join.h"
 #include "report/table/tables.h"
 #include "report/words/answer.h"
-#include "report/words/memory_use.h"
+#include "report/words/names.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 

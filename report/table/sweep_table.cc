@@ -5,7 +5,6 @@
 #include "report/table/tables.h"
 #include "report/words/answer.h"
 #include "report/words/sizes.h"
-#include "report/words/sweep_words.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

@@ -1,5 +1,6 @@
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -23,25 +24,19 @@ std::string MemoryText(uint64_t bytes) {
 
 class JsonObject {
  public:
-  JsonObject& Add(std::string_view key, std::string_view text) {
-    Key(key);
-    AppendJsonString(text, &json_);
+  template <typename Value>
+  JsonObject& Add(std::string_view key, const Value& value) {
+    StrAppend(&json_, json_.size() == 1 ? "" : ", ", "\"", key, "\": ");
+    if constexpr (std::is_convertible_v<Value, std::string_view>) {
+      AppendJsonString(value, &json_);
+    } else {
+      StrAppend(&json_, value);
+    }
     return *this;
-  }
-  JsonObject& Add(std::string_view key, uint64_t number) {
-    Key(key);
-    StrAppend(&json_, number);
-    return *this;
-  }
-  JsonObject& Add(std::string_view key, int number) {
-    return Add(key, static_cast<uint64_t>(number));
   }
   std::string Done() const { return json_ + "}"; }
 
  private:
-  void Key(std::string_view key) {
-    StrAppend(&json_, json_.size() == 1 ? "" : ", ", "\"", key, "\": ");
-  }
   std::string json_ = "{";
 };
 

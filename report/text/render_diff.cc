@@ -2,7 +2,7 @@
 #include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/answer.h"
-#include "report/words/category_names.h"
+#include "report/words/names.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 

@@ -49,8 +49,7 @@ std::string RenderExplanationText(const proto::Explanation& explanation) {
   std::string form = explanation.form();
   if (!explanation.since().empty()) {
     const char first = explanation.since()[0];
-    StrAppend(&form, ", a form since ",
-              absl::ascii_isdigit(static_cast<unsigned char>(first)) ? "PyTorch " : "",
+    StrAppend(&form, ", a form since ", absl::ascii_isdigit(first) ? "PyTorch " : "",
               explanation.since());
   }
   if (explanation.has_gpu()) StrAppend(&form, "; GPU ", explanation.gpu());

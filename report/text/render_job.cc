@@ -7,7 +7,7 @@
 #include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/answer.h"
-#include "report/words/memory_use.h"
+#include "report/words/names.h"
 #include "report/words/sizes.h"
 #include "trace/value/bounded.h"
 #include "trace/value/strings.h"

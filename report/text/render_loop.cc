@@ -5,7 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "report/text/render.h"
 #include "report/words/lines.h"
-#include "report/words/memory_use.h"
+#include "report/words/names.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 

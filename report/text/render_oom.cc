@@ -6,9 +6,8 @@
 #include "report/table/tables.h"
 #include "report/text/render.h"
 #include "report/text/render_table.h"
-#include "report/words/category_names.h"
 #include "report/words/lines.h"
-#include "report/words/memory_use.h"
+#include "report/words/names.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 

@@ -7,7 +7,7 @@
 #include "report/text/render.h"
 #include "report/text/render_table.h"
 #include "report/words/answer.h"
-#include "report/words/category_names.h"
+#include "report/words/names.h"
 #include "report/words/render_json.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"

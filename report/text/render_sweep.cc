@@ -9,7 +9,6 @@
 #include "report/words/answer.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
-#include "report/words/sweep_words.h"
 #include "report/words/verdict.h"
 #include "trace/value/strings.h"
 
@@ -57,9 +56,8 @@ void RenderSuggestions(const proto::Sweep& sweep, std::string* out) {
 
 const proto::PeakCause::Cached* FindCached(const proto::PeakCause& cause,
                                            proto::PeakCause::Obstacle obstacle) {
-  for (const auto& cached : cause.cached()) {
+  for (const auto& cached : cause.cached())
     if (cached.obstacle() == obstacle) return &cached;
-  }
   return nullptr;
 }
 

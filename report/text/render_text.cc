@@ -9,7 +9,6 @@
 #include "report/words/answer.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
-#include "report/words/sweep_words.h"
 #include "report/words/verdict.h"
 #include "trace/formats/format_names.h"
 #include "trace/value/strings.h"

@@ -57,4 +57,20 @@ std::string PercentChange(int64_t change, int64_t of);
 // (external_annotations, no compile_context); assumed to be 2.7". Does not read `why` itself.
 std::string TorchReason(const proto::TorchProfileChoice& torch);
 
+// --- Settings and their ranking. ---
+
+// A share of reserved memory that is not worth a change of settings.
+inline constexpr double kNegligibleGain = 0.02;
+
+// Returns "expandable_segments:True, fraction 0.8" or "default settings".
+std::string ConfName(std::string_view conf, double fraction);
+
+// Returns "best of 66 settings: ..., peak reserved ... instead of ...; 3 more come to the same".
+// `unseen` is that of the device.
+std::string SweepSentence(const proto::Sweep& sweep, const proto::Unseen& unseen);
+
+// Returns "needs 3.28 GiB under expandable_segments:True; 3.63 GiB under the current settings
+// (...)".
+std::string FitSentence(const proto::Fits& fits, const proto::Unseen& unseen);
+
 }  // namespace memreplay

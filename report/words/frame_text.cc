@@ -53,9 +53,7 @@ bool IsOfPython(std::string_view part) {
 bool IsStandardLibrary(const std::vector<std::string_view>& parts) {
   for (size_t i = 0; i + 1 < parts.size(); ++i) {
     if (!absl::EqualsIgnoreCase(ToAbsl(parts[i]), "lib")) continue;
-    if (IsOfPython(parts[i + 1]) || (i >= 1 && IsOfPython(parts[i - 1]))) {
-      return true;
-    }
+    if (IsOfPython(parts[i + 1]) || (i >= 1 && IsOfPython(parts[i - 1]))) return true;
   }
   return false;
 }
@@ -166,9 +164,7 @@ std::string ShortFrame(const Trace& trace, const Frame& frame) {
   const std::string_view file = trace.strings[frame.filename];
   const std::string_view name = trace.strings[frame.name];
   if (trace.is_program) return Joined(ShortPath(file), frame.line, name);
-  if (OriginOf(file) != FrameOrigin::kNative) {
-    return Joined(ShortPath(file), frame.line, Cut(name));
-  }
+  if (OriginOf(file) != FrameOrigin::kNative) return Joined(ShortPath(file), frame.line, Cut(name));
   if (std::string known = KnownName(name); !known.empty()) return known;
   if (frame.line == 0 && !name.empty()) return CleanText(Cut(ShortFunction(name)));
   return Joined(file == "??" ? "" : ShortPath(file), frame.line, Cut(ShortFunction(name)));

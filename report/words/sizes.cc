@@ -130,7 +130,7 @@ absl::StatusOr<Bytes> ParseSize(std::string_view text) {
 
 absl::Status NeitherSizeNorGpu(std::string_view text, std::string_view unknown) {
   return absl::InvalidArgumentError(
-      !text.empty() && absl::ascii_isalpha(static_cast<unsigned char>(text[0]))
+      !text.empty() && absl::ascii_isalpha(text[0])
           ? StrCat("'", text, "': ", unknown, "; a size is written as 80GiB")
           : StrCat(ToStd(BadSize(text).message()), "; as the name of a GPU: ", unknown));
 }

@@ -6,7 +6,7 @@
 
 #include "report/words/answer.h"
 #include "report/words/lines.h"
-#include "report/words/memory_use.h"
+#include "report/words/names.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 

@@ -28,7 +28,7 @@ Parsed Parse(const std::vector<std::string>& args) {
   FlagSet flags("replay FILE... [flags]", "Replays.");
   flags.AddSwitch("json", &p.json, "print JSON");
   flags.AddText("events-out", "FILE", &p.out, "write events to FILE");
-  flags.AddOptionalText("conf", "CONF", &p.conf, "settings");
+  flags.AddText("conf", "CONF", &p.conf, "settings");
   flags.AddSize("capacity", &p.capacity, "size of the device");
   flags.AddNumber("device", "N", &p.device, "only this device");
   flags.AddChoice("start", {"exact", "empty"}, &p.start, "start state");

@@ -22,7 +22,7 @@ std::vector<CommandHelp> Commands() {
   FlagSet flags("look FILE... [flags]", "Looks at a file.\n\nIt's [quick].");
   flags.AddSwitch("deep", &deep, "look longer,\nand tell more");
   flags.AddChoice("start", {"recorded", "fresh"}, &start, "what is there first");
-  flags.AddOptionalText("output", "PAGE", &output, "where to write");
+  flags.AddText("output", "PAGE", &output, "where to write");
   flags.AddShort('o', "output");
   return {{"look", "looks at a file", flags.Describe()},
           {"look script", "looks at a script", of_script.Describe()},

@@ -14,7 +14,7 @@
 #include "report/ask/oom.h"
 #include "report/device/device_report.h"
 #include "report/text/render.h"
-#include "report/words/sweep_words.h"
+#include "report/words/answer.h"
 
 namespace memreplay {
 namespace {

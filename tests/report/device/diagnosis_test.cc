@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "report/ask/inspect.h"
+#include "report/ask/replay.h"
 #include "report/device/device_report.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/study/study_trace.h"

@@ -1,5 +1,3 @@
-#include "report/device/held.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/device/categories.h"
 #include "trace/formats/open_trace.h"
 
 namespace memreplay {

@@ -1,11 +1,10 @@
-#include "report/words/category_names.h"
-
 #include <gtest/gtest.h>
 
 #include <sstream>
 
 #include "absl/strings/numbers.h"
 #include "report/page/parts.h"
+#include "report/words/names.h"
 #include "report/words/sizes.h"
 #include "sim/category/category.h"
 #include "tests/golden.h"
