@@ -228,7 +228,7 @@ void AppendHolderRows(const HolderRows& holders, std::string* text) {
       StrAppend(text, ", ", FormatCount(holder.nodes(), "node"), " of graphs");
     if (remedy.empty()) remedy = holder.remedy();
   }
-  StrAppend(text, ".", remedy.empty() ? "" : StrCat(" To free it: ", remedy, "."), "\n");
+  StrAppend(text, ".", remedy.empty() ? "" : StrCat(" To free it: ", CleanText(remedy), "."), "\n");
 }
 
 // Appends what grows from step to step and who holds it, what was held when memory ran out, what a
