@@ -1,10 +1,6 @@
 #include "sim/model/caching_allocator.h"
 
-#include <algorithm>
-#include <utility>
-
 #include "absl/strings/str_cat.h"
-#include "sim/settings/size_rules.h"
 
 namespace memreplay {
 
@@ -53,50 +49,30 @@ absl::Status CachingAllocator::SetMemoryFraction(double fraction) {
 }
 
 absl::Status CachingAllocator::ApplyRare(const Event& request, Observer& out) {
+  out.OnEvent(request);
   switch (request.kind) {
-    case EventKind::kRecordStream:
-      out.OnEvent(request);
-      RecordStream(request);
-      return absl::OkStatus();
+    case EventKind::kRecordStream: RecordStream(request); break;
     case EventKind::kStreamDone:
-      out.OnEvent(request);
       device_.StreamDone(request.stream);
       if (!pending_.empty()) progressed_.push_back(request.stream);
-      return absl::OkStatus();
-    case EventKind::kEmptyCache: out.OnEvent(request); return EmptyCache(request, out);
-    case EventKind::kFailNext:
-      out.OnEvent(request);
-      device_.FailNext(request.fail_count());
-      return absl::OkStatus();
-    case EventKind::kPoolCreate:
-      out.OnEvent(request);
-      return PoolCreate(request.pool, request.pool_flags());
-    case EventKind::kPoolForget:
-      out.OnEvent(request);
-      use_on_oom_.Erase(PoolKey(pool_ids_[request.pool]));
-      return absl::OkStatus();
-    case EventKind::kPoolBegin: out.OnEvent(request); return PoolBegin(request.pool);
-    case EventKind::kPoolEnd: out.OnEvent(request); return PoolEnd(request.pool);
-    case EventKind::kPoolRelease: out.OnEvent(request); return PoolRelease(request.pool);
-    case EventKind::kResetPeak:
-      out.OnEvent(request);
-      ResetPeak();
-      return absl::OkStatus();
+      break;
+    case EventKind::kEmptyCache: return EmptyCache(request, out);
+    case EventKind::kPoolCreate: return PoolCreate(request.pool, request.pool_flags());
+    case EventKind::kPoolForget: use_on_oom_.Erase(PoolKey(pool_ids_[request.pool])); break;
+    case EventKind::kPoolBegin: return PoolBegin(request.pool);
+    case EventKind::kPoolEnd: return PoolEnd(request.pool);
+    case EventKind::kPoolRelease: return PoolRelease(request.pool);
+    case EventKind::kResetPeak: ResetPeak(); break;
     case EventKind::kResetAccumulated:
-      out.OnEvent(request);
       stats_.Settle();
       stats_.ResetAccumulated();
-      return absl::OkStatus();
-    case EventKind::kOutsideAlloc:
-      out.OnEvent(request);
-      device_.TakeOutside(request.size);
-      return absl::OkStatus();
-    case EventKind::kOutsideFree:
-      out.OnEvent(request);
-      device_.ReturnOutside(request.size);
-      return absl::OkStatus();
-    default: out.OnEvent(request); return absl::OkStatus();
+      break;
+    case EventKind::kFailNext: device_.FailNext(request.fail_count()); break;
+    case EventKind::kOutsideAlloc: device_.TakeOutside(request.size); break;
+    case EventKind::kOutsideFree: device_.ReturnOutside(request.size); break;
+    default: break;
   }
+  return absl::OkStatus();
 }
 
 Block* CachingAllocator::Malloc(const Event& request, Observer& out, absl::Status& result) {

@@ -19,7 +19,6 @@
 #include "sim/model/block.h"
 #include "sim/model/block_pool.h"
 #include "sim/model/device.h"
-#include "sim/model/flat_hash_order.h"
 #include "sim/model/rule.h"
 #include "sim/model/stream_uses.h"
 #include "sim/settings/allocator_config.h"
@@ -170,6 +169,8 @@ class CachingAllocator final : public Allocator {
   std::vector<uint32_t> StreamsToPoll();
   HashedKey KeyOf(uint32_t stream) const;
   absl::Status PoolCreate(uint16_t pool, uint64_t flags);
+  // Counts one holder more of a pool, which is made if it does not exist.
+  absl::Status HoldPool(uint16_t pool, std::string_view during);
   absl::Status PoolBegin(uint16_t pool);
   absl::Status PoolEnd(uint16_t pool);
   absl::Status PoolRelease(uint16_t pool);

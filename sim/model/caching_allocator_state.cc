@@ -1,7 +1,6 @@
 // Restores, lists and checks the caching allocator's state.
 #include <algorithm>
 #include <map>
-#include <memory>
 
 #include "absl/container/flat_hash_map.h"
 #include "sim/model/caching_allocator.h"

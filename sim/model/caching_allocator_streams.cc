@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "sim/model/caching_allocator.h"
+#include "trace/value/status_macros.h"
+#include "trace/value/strings.h"
 
 namespace memreplay {
 
@@ -126,19 +127,24 @@ PrivatePool& CachingAllocator::CreatePool(uint16_t pool) {
   return *private_pools_.back();
 }
 
+absl::Status CachingAllocator::HoldPool(uint16_t pool, std::string_view during) {
+  PrivatePool* const found = FindPool(pool);
+  if (found == nullptr) {
+    CreatePool(pool);
+  } else if (found->use_count <= 0) {
+    return absl::FailedPreconditionError(
+        StrCat("use_count > 0: internal assertion on ", during, " a pool"));
+  } else {
+    ++found->use_count;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CachingAllocator::PoolBegin(uint16_t pool) {
   if (pool == 0 || pool >= pool_ids_.size()) {
     return absl::InvalidArgumentError("the default pool cannot be begun");
   }
-  PrivatePool* found = FindPool(pool);
-  if (found == nullptr) {
-    found = &CreatePool(pool);
-  } else {
-    if (found->use_count <= 0) {
-      return absl::FailedPreconditionError("use_count > 0: internal assertion on begin of a pool");
-    }
-    ++found->use_count;
-  }
+  RETURN_IF_ERROR(HoldPool(pool, "begin of"));
   if (std::find(captures_.begin(), captures_.end(), pool) != captures_.end()) {
     return absl::FailedPreconditionError("the pool is already being filled");
   }
@@ -171,14 +177,7 @@ absl::Status CachingAllocator::PoolRelease(uint16_t pool) {
 }
 
 absl::Status CachingAllocator::PoolCreate(uint16_t pool, uint64_t flags) {
-  PrivatePool* found = FindPool(pool);
-  if (found == nullptr) {
-    CreatePool(pool);
-  } else if (found->use_count <= 0) {
-    return absl::FailedPreconditionError("use_count > 0: internal assertion on creating a pool");
-  } else {
-    ++found->use_count;
-  }
+  RETURN_IF_ERROR(HoldPool(pool, "creating"));
   SetFlags(pool, flags);
   return absl::OkStatus();
 }
