@@ -52,12 +52,7 @@ CudaDevice::~CudaDevice() {
 }
 
 bool CudaDevice::Refuse(Refusal why) {
-  switch (why) {
-    case Refusal::kDriver: ++refusals_.by_driver; break;
-    case Refusal::kLimit: ++refusals_.by_limit; break;
-    case Refusal::kInjected: ++refusals_.injected; break;
-    case Refusal::kFailed: ++refusals_.after_failure; break;
-  }
+  ++refusals_.by[static_cast<size_t>(why)];
   refusals_.last = why;
   return false;
 }
@@ -240,22 +235,17 @@ void CudaDevice::ReturnOutside(Bytes size) {
 }
 
 absl::Status CudaDevice::ReleaseEverything() {
-  // Each loop skips what the driver fails to release.
-  for (auto page = pages_.begin(); page != pages_.end();) {
-    const Address after = page->first + Bytes(1);
-    DropPage(page);
-    page = pages_.lower_bound(after);
-  }
-  for (auto range = ranges_.begin(); range != ranges_.end();) {
-    const auto [address, size] = *range;
-    ReleaseRange(address, size);
-    range = ranges_.lower_bound(address + Bytes(1));
-  }
-  for (auto segment = segments_.begin(); segment != segments_.end();) {
-    const auto [address, size] = *segment;
-    FreeSegment(address, size);
-    segment = segments_.lower_bound(address + Bytes(1));
-  }
+  // Skips what the driver fails to release.
+  const auto each = [](auto& held, const auto& release) {
+    for (auto it = held.begin(); it != held.end();) {
+      const Address address = it->first;
+      release(it);
+      it = held.upper_bound(address);
+    }
+  };
+  each(pages_, [this](auto page) { DropPage(page); });
+  each(ranges_, [this](auto range) { ReleaseRange(range->first, range->second); });
+  each(segments_, [this](auto segment) { FreeSegment(segment->first, segment->second); });
   outside_pages_.ReleaseAll();
   ballast_.ReleaseAll();
   outside_ = Bytes(0);

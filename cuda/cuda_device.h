@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -84,13 +85,11 @@ enum class Refusal : uint8_t {
   kFailed,    // nothing is granted after an error; see status()
 };
 
-// The number of refused requests by reason.
+// The refused requests.
 struct Refusals {
-  uint64_t by_driver = 0;
-  uint64_t by_limit = 0;
-  uint64_t injected = 0;
-  uint64_t after_failure = 0;
+  std::array<uint64_t, 4> by = {};  // reason
   std::optional<Refusal> last;
+  uint64_t of(Refusal why) const { return by[static_cast<size_t>(why)]; }
 };
 
 // A GPU's memory, requested from the driver. Segments are cuMemAlloc and cuMemFree; pages are

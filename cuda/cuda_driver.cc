@@ -2,8 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <utility>
-
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 

@@ -2,7 +2,6 @@
 // Embedding in embedding.cc.
 #include "synth/ops.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace memreplay::synth {

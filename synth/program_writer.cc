@@ -23,32 +23,28 @@ uint64_t ProgramWriter::Allocate(Bytes size, const Label& label) {
     frames[count++] = trace.stacks.InternFrame(
         {trace.strings.Intern(kTensorFrame), trace.strings.Intern(tensor), 0});
   }
-  Event event;
-  event.kind = EventKind::kAlloc;
-  event.address = Address(last_handle_);
-  event.size = size;
-  event.stream = builder_.StreamNumber(StreamHandle(0));
-  event.text_or_stack = trace.stacks.InternStack(absl::MakeConstSpan(frames.data(), count));
-  builder_.Add(0, event);
+  builder_.Add(
+      0, {.kind = EventKind::kAlloc,
+          .address = Address(last_handle_),
+          .size = size,
+          .stream = builder_.StreamNumber(StreamHandle(0)),
+          .text_or_stack = trace.stacks.InternStack(absl::MakeConstSpan(frames.data(), count))});
   return last_handle_;
 }
 
 void ProgramWriter::Free(uint64_t handle) {
   if (finished_) return;
-  Event event;
-  event.kind = EventKind::kFree;
-  event.address = Address(handle);
-  event.stream = builder_.StreamNumber(StreamHandle(0));
-  builder_.Add(0, event);
+  builder_.Add(0, {.kind = EventKind::kFree,
+                   .address = Address(handle),
+                   .stream = builder_.StreamNumber(StreamHandle(0))});
 }
 
 void ProgramWriter::Mark(MarkKind kind, uint64_t handle, std::string_view text) {
   if (finished_) return;
-  Event event;
+  Event event = {.address = Address(handle),
+                 .stream = TraceBuilder::kNoStream,
+                 .text_or_stack = builder_.trace().strings.Intern(text)};
   event.set_mark(kind);
-  event.address = Address(handle);
-  event.stream = TraceBuilder::kNoStream;
-  event.text_or_stack = builder_.trace().strings.Intern(text);
   builder_.Add(0, event);
 }
 

@@ -6,30 +6,19 @@
 #include "synth/session.h"
 
 namespace memreplay::synth {
+namespace {
 
-uint64_t BytesPerElement(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32: return 4;
-    case DType::kFloat16:
-    case DType::kBFloat16: return 2;
-    case DType::kInt64:
-    case DType::kComplex64: return 8;
-    case DType::kBool: return 1;
-  }
-  return 0;
-}
+struct DTypeRow {
+  uint64_t bytes;
+  std::string_view name;
+};
+constexpr DTypeRow kDTypes[] = {{4, "f32"}, {2, "f16"}, {2, "bf16"},
+                                {8, "i64"}, {1, "b8"},  {8, "c64"}};  // by DType
 
-std::string_view ShortName(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32: return "f32";
-    case DType::kFloat16: return "f16";
-    case DType::kBFloat16: return "bf16";
-    case DType::kInt64: return "i64";
-    case DType::kBool: return "b8";
-    case DType::kComplex64: return "c64";
-  }
-  return "";
-}
+}  // namespace
+
+uint64_t BytesPerElement(DType dtype) { return kDTypes[static_cast<size_t>(dtype)].bytes; }
+std::string_view ShortName(DType dtype) { return kDTypes[static_cast<size_t>(dtype)].name; }
 
 int64_t ElementCount(const Sizes& sizes) {
   int64_t count = 1;

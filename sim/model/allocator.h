@@ -3,7 +3,6 @@
 // pool on a real device.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "absl/functional/function_ref.h"

@@ -83,14 +83,14 @@ void CudaMallocAsyncAllocator::Alloc(const Event& request, Observer& out) {
     return;
   }
   if (grows) {
-    Event map;
-    map.kind = EventKind::kSegmentMap;
-    map.address = pool_ + reserved_;
-    map.size = map.block_size = growth;
-    map.stream = request.stream;
-    map.text_or_stack = request.text_or_stack;
+    const Address end = pool_ + reserved_;
     reserved_ = wanted;
-    out.OnEvent(map);
+    out.OnEvent({.kind = EventKind::kSegmentMap,
+                 .address = end,
+                 .size = growth,
+                 .block_size = growth,
+                 .stream = request.stream,
+                 .text_or_stack = request.text_or_stack});
     stats_.reserved_bytes.all.Increase(growth.signed_value());
   }
   used_ += request.size;
@@ -124,12 +124,11 @@ void CudaMallocAsyncAllocator::EmptyCache(const Event& request, Observer& out) {
   const Bytes returned = reserved_ - kept;
   device_.UnmapPages(pool_ + kept, returned, kPoolStep);
   reserved_ = kept;
-  Event unmap;
-  unmap.kind = EventKind::kSegmentUnmap;
-  unmap.address = pool_ + kept;
-  unmap.size = unmap.block_size = returned;
-  unmap.text_or_stack = request.text_or_stack;
-  out.OnEvent(unmap);
+  out.OnEvent({.kind = EventKind::kSegmentUnmap,
+               .address = pool_ + kept,
+               .size = returned,
+               .block_size = returned,
+               .text_or_stack = request.text_or_stack});
   stats_.reserved_bytes.all.Decrease(returned.signed_value());
 }
 

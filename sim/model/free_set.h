@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 
 #include "absl/container/btree_set.h"

@@ -21,12 +21,6 @@ constexpr Bytes kGrain = MiB(2);
 constexpr int kMaxDoublings = 8;
 constexpr uint64_t kShare = 4;  // of the runs of an answer that one counterfactual may take
 
-Event Request(EventKind kind) {
-  Event event;
-  event.kind = kind;
-  return event;
-}
-
 class ChangedRun final : public Intervention {
  public:
   ChangedRun(const Schedule& schedule, const OomScene& scene, const Counterfactual& change)
@@ -47,13 +41,13 @@ class ChangedRun final : public Intervention {
     const Event given = schedule_.requests()[request];
     const Event asked = rewriting_.Rewritten(given).value_or(given);
     if (change_.kind == ChangeKind::kEmptyCache) {
-      allocator.Apply(Request(EventKind::kEmptyCache), observer).IgnoreError();
+      allocator.Apply({.kind = EventKind::kEmptyCache}, observer).IgnoreError();
     } else if (change_.kind == ChangeKind::kFreeStack) {
       FreeStack(allocator, observer);
     }
     served = Try(asked, allocator, observer);
     if (change_.kind == ChangeKind::kRetry && !served) {
-      Event done = Request(EventKind::kStreamDone);
+      Event done = {.kind = EventKind::kStreamDone};
       for (done.stream = 0; done.stream < schedule_.stream_count(); ++done.stream) {
         allocator.Apply(done, observer).IgnoreError();
       }
@@ -94,7 +88,7 @@ class ChangedRun final : public Intervention {
         }
       }
     }
-    Event free = Request(EventKind::kFree);
+    Event free = {.kind = EventKind::kFree};
     for (const AllocationId id : ids) {
       free.id = id;
       allocator.Apply(free, observer).IgnoreError();

@@ -3,17 +3,6 @@
 #include <algorithm>
 
 namespace memreplay {
-namespace {
-
-Event Make(EventKind kind, AllocationId id) {
-  Event event;
-  event.kind = kind;
-  event.id = id;
-  return event;
-}
-
-}  // namespace
-
 std::vector<AllocationSpan> AllocationSpans(const Schedule& schedule) {
   std::vector<AllocationSpan> spans(schedule.allocation_count());
   for (const StartAllocation& start : schedule.start_allocations()) {
@@ -74,20 +63,20 @@ void ScheduleEdit::Drop(AllocationId id) {
 }
 
 AllocationId ScheduleEdit::MakeBefore(uint32_t position, AllocationId model, Bytes size) {
-  Event event = Make(EventKind::kAlloc, next_id_++);
-  event.size = size;
-  event.stream = spans_[model].stream;
-  event.text_or_stack = spans_[model].stack;
-  Insert(position, event);
-  return event.id;
+  Insert(position, {.kind = EventKind::kAlloc,
+                    .id = next_id_,
+                    .size = size,
+                    .stream = spans_[model].stream,
+                    .text_or_stack = spans_[model].stack});
+  return next_id_++;
 }
 
 void ScheduleEdit::FreeNewBefore(AllocationId id, uint32_t position) {
-  Insert(position, Make(EventKind::kFree, id));
+  Insert(position, {.kind = EventKind::kFree, .id = id});
 }
 
 void ScheduleEdit::EmptyCacheBefore(uint32_t position) {
-  Insert(position, Make(EventKind::kEmptyCache, kNoAllocation));
+  Insert(position, {.kind = EventKind::kEmptyCache});
   ++changes_;
 }
 

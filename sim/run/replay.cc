@@ -40,12 +40,11 @@ class StartEvents final : public Observer {
 // Allocates what was live when the recording began, in the order of addresses.
 absl::Status AllocateStart(const Schedule& schedule, Allocator& allocator, Observer& observer) {
   for (const StartAllocation& start : schedule.start_allocations()) {
-    Event request;
-    request.kind = EventKind::kAlloc;
-    request.id = start.id;
-    request.size = start.requested_size;
-    request.stream = start.stream;
-    request.text_or_stack = start.stack;
+    Event request = {.kind = EventKind::kAlloc,
+                     .id = start.id,
+                     .size = start.requested_size,
+                     .stream = start.stream,
+                     .text_or_stack = start.stack};
     absl::Status applied = allocator.Apply(request, observer);
     if (applied.ok() && start.state == BlockState::kPendingFree) {
       request.kind = EventKind::kRecordStream;

@@ -1,7 +1,5 @@
 #include "sim/run/run.h"
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "trace/value/strings.h"

@@ -83,7 +83,7 @@ TEST_F(CudaDeviceTest, BallastMakesTheDriverRefuse) {
   EXPECT_EQ(device_->DriverUsed(), MiB(60));
   EXPECT_FALSE(device_->AllocateSegment(MiB(60)).has_value());
   EXPECT_EQ(device_->refusals().last, Refusal::kDriver);
-  EXPECT_EQ(device_->refusals().by_driver, 1u);
+  EXPECT_EQ(device_->refusals().of(Refusal::kDriver), 1u);
   EXPECT_TRUE(device_->status().ok());
 }
 
@@ -117,7 +117,7 @@ TEST_F(CudaDeviceTest, RefusalsAreToldApart) {
   const uint64_t asked = fake_.Calls("cuMemAlloc");
   EXPECT_FALSE(device_->AllocateSegment(MiB(2)).has_value());
   EXPECT_EQ(fake_.Calls("cuMemAlloc"), asked);
-  EXPECT_EQ(device_->refusals().after_failure, 2u);
+  EXPECT_EQ(device_->refusals().of(Refusal::kFailed), 2u);
 }
 
 TEST_F(CudaDeviceTest, CapacityMustBeThere) {
@@ -139,7 +139,7 @@ TEST_F(CudaDeviceTest, FailedMappingLeavesEverythingUsable) {
   EXPECT_FALSE(device_->MapPages(range, MiB(80), MiB(20)));
   fake_.Fail("cuMemSetAccess", 3, CUDA_ERROR_OUT_OF_MEMORY);
   EXPECT_FALSE(device_->MapPages(range, MiB(80), MiB(20)));
-  EXPECT_EQ(device_->refusals().by_driver, 3u);
+  EXPECT_EQ(device_->refusals().of(Refusal::kDriver), 3u);
   EXPECT_TRUE(device_->status().ok());
   EXPECT_EQ(fake_.Held().mappings, 0u);
   EXPECT_EQ(device_->FreeMemory(), MiB(100));

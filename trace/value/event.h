@@ -92,9 +92,9 @@ struct Event {
   uint8_t scratch = 0;              // for use by a reader; 0 in every Trace
   uint16_t pool = 0;                // index into the trace's pool table; 0 = default pool
   AllocationId id = kNoAllocation;  // see units.h
-  Address address;                  // of the block or segment; a schedule's handle
-  Bytes size;                       // as PyTorch records it: the unrounded request
-  Bytes block_size;                 // extent of the block; 0 if a file does not give it
+  Address address = {};             // of the block or segment; a schedule's handle
+  Bytes size = {};                  // as PyTorch records it: the unrounded request
+  Bytes block_size = {};            // extent of the block; 0 if a file does not give it
   uint32_t stream = 0;              // index into the trace's stream table
   uint32_t text_or_stack = 0;       // StringTable index for kMark, kSettings, kFraction,
                                     // kOutsideAlloc; StackTable index for all others
