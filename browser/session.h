@@ -13,7 +13,7 @@
 #include "report/page/render_html.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
-#include "sim/study/study_trace.h"
+#include "sim/study/study.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {

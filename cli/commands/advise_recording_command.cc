@@ -15,7 +15,7 @@
 #include "cli/io/output.h"
 #include "report/ask/advise_recording.h"
 #include "report/ask/file_report.h"
-#include "sim/study/study_trace.h"
+#include "sim/study/study.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"

@@ -16,7 +16,7 @@
 #include "cli/io/output.h"
 #include "proto/report.pb.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/study/study_trace.h"
+#include "sim/study/study.h"
 
 namespace memreplay {
 

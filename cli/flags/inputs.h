@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "cli/flags/flags.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/study/study_trace.h"
+#include "sim/study/study.h"
 #include "synth/models.h"
 
 namespace memreplay {

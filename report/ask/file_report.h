@@ -15,7 +15,6 @@
 #include "report/page/render_html.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/study/study.h"
-#include "sim/study/study_trace.h"
 #include "trace/value/trace.h"
 
 namespace memreplay {

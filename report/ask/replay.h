@@ -13,7 +13,6 @@
 #include "sim/recording/replay_settings.h"
 #include "sim/run/replay.h"
 #include "sim/study/study.h"
-#include "sim/study/study_trace.h"
 #include "trace/value/memory_state.h"
 #include "trace/value/trace.h"
 #include "trace/value/units.h"

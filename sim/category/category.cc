@@ -1,5 +1,7 @@
 #include "sim/category/category.h"
 
+#include <array>
+
 namespace memreplay {
 namespace {
 

@@ -2,7 +2,6 @@
 // uses.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>

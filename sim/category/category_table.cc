@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <optional>
 #include <string_view>
-#include <utility>
 
 namespace memreplay {
 namespace {

@@ -155,10 +155,6 @@ class MeaningFinder {
     }
   }
 
-  // Returns whether an event made it. Ids are in the order of allocation.
-  bool IsMade(AllocationId id) const { return lives_[id].is_made; }
-  const Life& LifeOf(AllocationId id) const { return lives_[id]; }
-
   // Returns whether an allocation stays until the end. One that was freed because memory ran out
   // stays.
   bool Stays(const Life& life) const {
@@ -289,8 +285,8 @@ class MeaningFinder {
   void InferPhases() {
     bool has_frames = false, has_training = false;
     for (AllocationId id = 0; id < lives_.size() && !(has_frames && has_training); ++id) {
-      if (!IsMade(id)) continue;
-      const StackPhase phase = roles_[LifeOf(id).stack].phase;
+      if (!lives_[id].is_made) continue;
+      const StackPhase phase = roles_[lives_[id].stack].phase;
       has_frames = has_frames || phase != StackPhase::kEmpty;
       has_training = has_training || phase == StackPhase::kBackward ||
                      phase == StackPhase::kOptimizer || phase == StackPhase::kForward;
@@ -300,8 +296,8 @@ class MeaningFinder {
       std::vector<Run> runs;
       bool in_run = false;
       for (AllocationId id = 0; id < lives_.size(); ++id) {
-        if (!IsMade(id)) continue;
-        const Life& life = LifeOf(id);
+        if (!lives_[id].is_made) continue;
+        const Life& life = lives_[id];
         StackRole role = roles_[life.stack];
         if (role.phase == StackPhase::kEmpty) {
           role.phase = has_training ? StackPhase::kBackward : StackPhase::kNone;
@@ -337,13 +333,13 @@ class MeaningFinder {
   // Returns whether the script has continued after backward, as an allocation of its own code
   // shows.
   bool NextIsOutside(AllocationId id) const {
-    return roles_[LifeOf(id).stack].phase == StackPhase::kNone;
+    return roles_[lives_[id].stack].phase == StackPhase::kNone;
   }
 
   // Returns whether an allocation is the first of a call from the same line as the run's.
   bool IsNextPass(const Run& run, const Life& next) const {
-    return run.made.size() >= kMinPass && next.stack == LifeOf(run.made.front()).stack &&
-           next.stack != LifeOf(run.made.back()).stack;
+    return run.made.size() >= kMinPass && next.stack == lives_[run.made.front()].stack &&
+           next.stack != lives_[run.made.back()].stack;
   }
 
   // Returns whether a run keeps what a backward pass would need: at its end a third of what its
@@ -353,7 +349,7 @@ class MeaningFinder {
     std::vector<std::pair<uint64_t, bool>> made;  // sizes, and whether they are live at the end
     uint64_t all = 0;
     for (const AllocationId id : run.made) {
-      const Life& life = LifeOf(id);
+      const Life& life = lives_[id];
       const StackRole& role = roles_[life.stack];
       if (role.is_cache || role.is_cast || IsBlasWorkspace(life.size) ||
           IsHalfOfWeight(life.size)) {
@@ -380,9 +376,9 @@ class MeaningFinder {
     const auto kept = [&](const Run& run, uint64_t at) {
       uint64_t alive = 0, all = 0;
       for (const AllocationId id : run.made) {
-        all += LifeOf(id).size.value();
-        if (at == kNever ? Stays(LifeOf(id)) : LifeOf(id).end >= at) {
-          alive += LifeOf(id).size.value();
+        all += lives_[id].size.value();
+        if (at == kNever ? Stays(lives_[id]) : lives_[id].end >= at) {
+          alive += lives_[id].size.value();
         }
       }
       return all == 0 ? 0.0 : static_cast<double>(alive) / static_cast<double>(all);
@@ -516,9 +512,9 @@ class MeaningFinder {
     const auto for_each = [&](auto visit) {
       size_t span = 0;
       for (AllocationId id = 0; id < lives_.size(); ++id) {
-        if (!IsMade(id)) continue;
-        while (span + 1 < spans && found_.phases[span + 1].begin <= LifeOf(id).begin) ++span;
-        visit(LifeOf(id), kept[span]);
+        if (!lives_[id].is_made) continue;
+        while (span + 1 < spans && found_.phases[span + 1].begin <= lives_[id].begin) ++span;
+        visit(lives_[id], kept[span]);
       }
     };
     for_each([](const Life& life, Kept& in) { in.last = life.begin + 1; });
@@ -567,7 +563,7 @@ class MeaningFinder {
         });
     const uint64_t loaded = begun == found_.phases.end() ? events_ : begun->begin;
     for (AllocationId id = 0; id < lives_.size(); ++id) {
-      const Life& life = LifeOf(id);
+      const Life& life = lives_[id];
       if (life.begin <= loaded && life.end >= loaded &&
           roles_[life.stack].phase == StackPhase::kLoad) {
         ++parameter_sizes_[life.size.value()];
@@ -580,7 +576,7 @@ class MeaningFinder {
       const StackRole& role = roles_[start.stack];
       if (role.is_state) {
         Say(start.id, Category::kOptimizerState, Evidence::kStack);
-      } else if (role.phase == StackPhase::kLoad && LifeOf(start.id).end == kNever) {
+      } else if (role.phase == StackPhase::kLoad && lives_[start.id].end == kNever) {
         Say(start.id, Category::kParameter, Evidence::kStack);
       } else if (role.is_workspace) {
         Say(start.id, Category::kWorkspace, Evidence::kStack);
@@ -593,8 +589,8 @@ class MeaningFinder {
     }
     size_t span = 0;
     for (AllocationId id = 0; id < lives_.size(); ++id) {
-      if (!IsMade(id)) continue;
-      const Life& life = LifeOf(id);
+      if (!lives_[id].is_made) continue;
+      const Life& life = lives_[id];
       while (span + 1 < found_.phases.size() && found_.phases[span + 1].begin <= life.begin) ++span;
       found_.of[id].phase = found_.phases[span].phase;
       found_.of[id].step = found_.phases[span].step;
@@ -729,9 +725,9 @@ class MeaningFinder {
     if (loss.size.value() < 4096) return;
     size_t seen = 0;
     for (AllocationId id = loss_id; id-- > 0 && seen < 8;) {
-      if (!IsMade(id)) continue;
+      if (!lives_[id].is_made) continue;
       ++seen;
-      const Life& life = LifeOf(id);
+      const Life& life = lives_[id];
       const uint64_t size = life.size.value(), made = loss.size.value();
       if (life.end < loss.begin || !roles_[life.stack].is_linear ||
           (size != made && 2 * size != made && size != 2 * made)) {
@@ -772,9 +768,9 @@ class MeaningFinder {
     absl::flat_hash_map<uint64_t, uint64_t> gradients;  // of one step
     std::map<uint32_t, std::map<uint64_t, uint64_t>> by_step;
     for (AllocationId id = 0; id < lives_.size(); ++id) {
-      if (!IsMade(id)) continue;
+      if (!lives_[id].is_made) continue;
       if (found_.of[id].category == Category::kGradient) {
-        ++by_step[found_.of[id].step][LifeOf(id).size.value()];
+        ++by_step[found_.of[id].step][lives_[id].size.value()];
       }
     }
     for (const auto& [step, sizes] : by_step) {
@@ -783,15 +779,15 @@ class MeaningFinder {
     if (gradients.empty()) return;
     absl::flat_hash_map<uint64_t, uint64_t> parameters, states;
     for (AllocationId id = 0; id < lives_.size(); ++id) {
-      if (found_.of[id].category == Category::kParameter) ++parameters[LifeOf(id).size.value()];
-      if (found_.of[id].category == Category::kOptimizerState) ++states[LifeOf(id).size.value()];
+      if (found_.of[id].category == Category::kParameter) ++parameters[lives_[id].size.value()];
+      if (found_.of[id].category == Category::kOptimizerState) ++states[lives_[id].size.value()];
     }
     // The allocations by size of which nothing else is known and that stay. There must be one or
     // two for each parameter, or they are no evidence.
     std::map<uint64_t, Order> staying;
     for (AllocationId id = 0; id < lives_.size(); ++id) {
-      const uint64_t size = LifeOf(id).size.value();
-      if (found_.of[id].category == Category::kUnknown && LifeOf(id).end == kNever &&
+      const uint64_t size = lives_[id].size.value();
+      if (found_.of[id].category == Category::kUnknown && lives_[id].end == kNever &&
           gradients.contains(size)) {
         staying[size].push_back(id);
       }
@@ -800,7 +796,7 @@ class MeaningFinder {
       // Parameters are older than their optimizer's state.
       std::sort(ids.begin(), ids.end(), [&](AllocationId a, AllocationId b) {
         const auto age = [&](AllocationId id) {
-          return std::make_tuple(!LifeOf(id).is_start, LifeOf(id).begin, id);
+          return std::make_tuple(!lives_[id].is_start, lives_[id].begin, id);
         };
         return age(a) < age(b);
       });
@@ -819,7 +815,7 @@ class MeaningFinder {
       // An optimizer may make its state anew in each step; what it frees then was the state before.
       if (!are_moments) continue;
       for (const StartAllocation& start : schedule_.start_allocations()) {
-        const Life& life = LifeOf(start.id);
+        const Life& life = lives_[start.id];
         if (life.size.value() == size && life.end != kNever &&
             found_.phases[SpanAt(life.end)].phase == Phase::kOptimizer) {
           Say(start.id, Category::kOptimizerState, Evidence::kSize);
@@ -834,7 +830,7 @@ class MeaningFinder {
   const bool use_notes_;
   uint64_t events_ = 0;
   uint32_t cut_ = kNever;    // where memory ran out for the last time
-  std::vector<Life> lives_;  // by id
+  std::vector<Life> lives_;  // by id; ids are in the order of allocation
   std::vector<StackRole> roles_;
   std::vector<Draft> drafts_;
   std::vector<uint64_t> borders_;  // where phases begin, evaluations in a row each

@@ -1,22 +1,15 @@
 #include "sim/device/watched_device.h"
 
 #include <iterator>
-#include <string_view>
 
 #include "trace/value/check.h"
 
 namespace memreplay {
 
 std::string_view MemoryCallName(MemoryCall::Kind kind) {
-  switch (kind) {
-    case MemoryCall::Kind::kAllocate: return "allocate";
-    case MemoryCall::Kind::kFree: return "free";
-    case MemoryCall::Kind::kReserve: return "reserve";
-    case MemoryCall::Kind::kRelease: return "release";
-    case MemoryCall::Kind::kMap: return "map";
-    case MemoryCall::Kind::kUnmap: return "unmap";
-  }
-  return "unknown";
+  static constexpr std::string_view kNames[] = {"allocate", "free", "reserve",
+                                                "release",  "map",  "unmap"};  // by Kind
+  return kNames[static_cast<size_t>(kind)];
 }
 
 WatchedDevice::WatchedDevice(Device& device, std::function<Bytes()> free_memory)

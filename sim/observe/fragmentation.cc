@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
-#include <utility>
-#include <vector>
 
 #include "sim/settings/size_rules.h"
 

@@ -16,19 +16,17 @@ void Widen(const std::array<TimelinePoint, kUsageKinds>& lowest,
   }
 }
 
+// Returns each figure at the moment that is its own.
+Usage EachAtItsOwn(const std::array<TimelinePoint, kUsageKinds>& points) {
+  Usage usage;
+  for (size_t i = 0; i < kUsageKinds; ++i) usage.bytes[i] = points[i].usage.bytes[i];
+  return usage;
+}
+
 }  // namespace
 
-Usage TimelineBucket::Lowest() const {
-  Usage usage;
-  for (size_t i = 0; i < kUsageKinds; ++i) usage.bytes[i] = lowest[i].usage.bytes[i];
-  return usage;
-}
-
-Usage TimelineBucket::Highest() const {
-  Usage usage;
-  for (size_t i = 0; i < kUsageKinds; ++i) usage.bytes[i] = highest[i].usage.bytes[i];
-  return usage;
-}
+Usage TimelineBucket::Lowest() const { return EachAtItsOwn(lowest); }
+Usage TimelineBucket::Highest() const { return EachAtItsOwn(highest); }
 
 std::vector<TimelinePoint> PointsOf(const std::vector<TimelineBucket>& buckets) {
   std::vector<TimelinePoint> points;

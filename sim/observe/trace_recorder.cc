@@ -1,7 +1,6 @@
 #include "sim/observe/trace_recorder.h"
 
 #include <numeric>
-#include <utility>
 
 namespace memreplay {
 namespace {

@@ -10,7 +10,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "sim/device/recorded_device.h"
 #include "sim/device/simulated_device.h"
 #include "sim/model/free_set.h"
 #include "sim/recording/why_not_exact.h"

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "sim/settings/allocator_config.h"
 #include "sim/settings/torch_profile.h"
 #include "trace/schedule/schedule.h"

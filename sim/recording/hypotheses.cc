@@ -1,7 +1,6 @@
 #include "sim/recording/hypotheses.h"
 
 #include <cstdint>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <utility>
-#include <vector>
 
 #include "absl/types/span.h"
 #include "sim/settings/conf_lint.h"
@@ -146,23 +145,15 @@ bool KnowsSettings(const TorchProfile& profile, const Trace& trace) {
   return true;
 }
 
-// Returns whether the release has all keys that the file has.
-bool HasAll(const TorchProfile& profile, const Trace& trace) {
-  for (const LayoutKey& key : kKeys) {
-    if (trace.layout.*key.in_file && !(profile.snapshot.*key.in_release)) return false;
-  }
-  return KnowsSettings(profile, trace);
+// Returns whether the file has a key that the release does not write.
+bool HasMore(const LayoutKey& key, const TorchProfile& profile, const Trace& trace) {
+  return trace.layout.*key.in_file && !(profile.snapshot.*key.in_release);
 }
 
-// Returns whether the release would have written nothing that the file lacks.
-bool LacksNothing(const TorchProfile& profile, const Trace& trace) {
-  for (const LayoutKey& key : kKeys) {
-    if (profile.snapshot.*key.in_release && HasPlace(trace, key.place) &&
-        !(trace.layout.*key.in_file)) {
-      return false;
-    }
-  }
-  return true;
+// Returns whether the file lacks a key that the release would have written.
+bool HasLess(const LayoutKey& key, const TorchProfile& profile, const Trace& trace) {
+  return profile.snapshot.*key.in_release && HasPlace(trace, key.place) &&
+         !(trace.layout.*key.in_file);
 }
 
 // Returns the keys that bound the range from below and from above.
@@ -173,19 +164,13 @@ std::vector<std::string> Evidence(const std::vector<const TorchProfile*>& fittin
   const TorchProfile* before = fitting.front() == &all.front() ? nullptr : fitting.front() - 1;
   const TorchProfile* after = fitting.back() == &all.back() ? nullptr : fitting.back() + 1;
   for (const LayoutKey& key : kKeys) {
-    if (before != nullptr && trace.layout.*key.in_file && !(before->snapshot.*key.in_release)) {
-      evidence.emplace_back(key.name);
-    }
+    if (before != nullptr && HasMore(key, *before, trace)) evidence.emplace_back(key.name);
   }
   if (before != nullptr && !KnowsSettings(*before, trace)) evidence.emplace_back("its settings");
   for (const LayoutKey& key : kKeys) {
-    if (after != nullptr && !(trace.layout.*key.in_file) && HasPlace(trace, key.place) &&
-        after->snapshot.*key.in_release) {
-      evidence.push_back(StrCat("no ", key.name));
-    } else if (after != nullptr && trace.layout.*key.in_file &&
-               !(after->snapshot.*key.in_release)) {
-      evidence.emplace_back(key.name);
-    }
+    if (after == nullptr) break;
+    if (HasLess(key, *after, trace)) evidence.push_back(StrCat("no ", key.name));
+    if (HasMore(key, *after, trace)) evidence.emplace_back(key.name);
   }
   return evidence;
 }
@@ -339,9 +324,13 @@ ProfileChoice InferTorchProfile(const Trace& trace) {
   ProfileChoice inferred;
   const TorchProfile* oldest_with_all = nullptr;
   for (const TorchProfile& profile : AllTorchProfiles()) {
-    if (!HasAll(profile, trace)) continue;
+    const auto any = [&](const auto& differs) {
+      return std::any_of(std::begin(kKeys), std::end(kKeys),
+                         [&](const LayoutKey& key) { return differs(key, profile, trace); });
+    };
+    if (any(HasMore) || !KnowsSettings(profile, trace)) continue;
     if (oldest_with_all == nullptr) oldest_with_all = &profile;
-    if (LacksNothing(profile, trace)) inferred.fitting.push_back(&profile);
+    if (!any(HasLess)) inferred.fitting.push_back(&profile);
   }
   if (!inferred.fitting.empty()) {
     inferred.reason = ProfileReason::kLayout;

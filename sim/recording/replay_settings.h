@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "sim/device/simulated_device.h"
 #include "sim/settings/allocator_config.h"

@@ -2,8 +2,6 @@
 // completed to what PyTorch's trace would contain.
 #pragma once
 
-#include <cstdint>
-#include <functional>
 #include <optional>
 
 #include "sim/model/observer.h"

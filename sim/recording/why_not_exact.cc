@@ -1,7 +1,6 @@
 #include "sim/recording/why_not_exact.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "sim/settings/allocator_config.h"
 #include "sim/workload/lifetimes.h"
 #include "trace/value/status_macros.h"
@@ -17,18 +16,9 @@ constexpr int64_t kMaxScaled = int64_t{1} << 20;  // a value that fits any devic
 constexpr uint64_t kMaxValues = 16;
 
 double CostOf(const Remedy& remedy) {
-  switch (remedy.kind) {
-    case RemedyKind::kSettings: return 1;
-    case RemedyKind::kEarlyZero: return 2;
-    case RemedyKind::kLeak: return 2;
-    case RemedyKind::kNoGrad: return 2;
-    case RemedyKind::kEmptyCache: return 4;
-    case RemedyKind::kForeach: return 6;
-    case RemedyKind::kFusedLoss: return 8;
-    case RemedyKind::kCheckpoint: return 10 + 30 * remedy.share;
-    case RemedyKind::kHost: return 60;
-  }
-  return 0;
+  static constexpr double kCosts[] = {1, 2, 2, 2, 4, 6, 8, 10, 60};  // by RemedyKind
+  const double more = remedy.kind == RemedyKind::kCheckpoint ? 30 * remedy.share : 0;
+  return kCosts[static_cast<size_t>(remedy.kind)] + more;
 }
 
 // Returns whether two remedies do the same to different degrees, so that only one makes sense.

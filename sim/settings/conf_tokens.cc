@@ -40,6 +40,14 @@ constexpr KeyRow kKeys[] = {
     {"expandable_segments_reserve_by_class", ConfKey::kExpandableSegmentsReserveByClass, true},
 };
 
+// Returns the first row of a key; null for none.
+const KeyRow* RowOf(ConfKey key) {
+  for (const KeyRow& row : kKeys) {
+    if (row.key == key) return &row;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string_view ConfVariable(std::string_view torch_version) {
@@ -92,12 +100,7 @@ std::optional<double> ConfDouble(const std::string& text) {
   return value;
 }
 
-std::string_view ConfKeyName(ConfKey key) {
-  for (const KeyRow& row : kKeys) {
-    if (row.key == key) return row.name;
-  }
-  return "";
-}
+std::string_view ConfKeyName(ConfKey key) { return RowOf(key) ? RowOf(key)->name : ""; }
 
 std::optional<ConfKey> FindConfKey(std::string_view name) {
   for (const KeyRow& row : kKeys) {
@@ -106,11 +109,6 @@ std::optional<ConfKey> FindConfKey(std::string_view name) {
   return std::nullopt;
 }
 
-bool IsCudaConfKey(ConfKey key) {
-  for (const KeyRow& row : kKeys) {
-    if (row.key == key) return row.is_cuda;
-  }
-  return false;
-}
+bool IsCudaConfKey(ConfKey key) { return RowOf(key) && RowOf(key)->is_cuda; }
 
 }  // namespace memreplay

@@ -1,6 +1,5 @@
 #include "sim/settings/torch_profile.h"
 
-#include <algorithm>
 #include <charconv>
 #include <string>
 #include <vector>

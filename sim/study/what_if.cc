@@ -1,11 +1,8 @@
 #include "sim/study/what_if.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
-#include "sim/device/simulated_device.h"
-#include "sim/observe/usage.h"
 #include "sim/recording/start_state.h"
 #include "sim/workload/peak_holdings.h"
 #include "trace/value/status_macros.h"

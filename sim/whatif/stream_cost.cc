@@ -1,7 +1,6 @@
 #include "sim/whatif/stream_cost.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "sim/study/what_if.h"
 #include "trace/value/status_macros.h"

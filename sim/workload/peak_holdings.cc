@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "sim/workload/lifetimes.h"

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "sim/workload/steps.h"
 #include "trace/value/median.h"
 
 namespace memreplay {

@@ -9,7 +9,6 @@
 
 #include "report/device/inventory.h"
 #include "sim/study/study.h"
-#include "sim/study/study_trace.h"
 #include "trace/formats/open_trace.h"
 
 namespace memreplay {

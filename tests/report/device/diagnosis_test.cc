@@ -7,7 +7,7 @@
 #include "report/ask/replay.h"
 #include "report/device/device_report.h"
 #include "sim/recording/replay_settings.h"
-#include "sim/study/study_trace.h"
+#include "sim/study/study.h"
 
 namespace memreplay {
 namespace {

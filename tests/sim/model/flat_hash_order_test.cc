@@ -1,4 +1,3 @@
-#include "sim/model/flat_hash_order.h"
 
 #include <gtest/gtest.h>
 

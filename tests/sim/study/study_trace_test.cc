@@ -1,5 +1,3 @@
-#include "sim/study/study_trace.h"
-
 #include <memory>
 #include <string>
 #include <string_view>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "sim/study/study.h"
 #include "tests/sim/support/made_recording.h"
 
 namespace memreplay {
