@@ -12,6 +12,7 @@
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "sim/settings/torch_profile.h"
+#include "sim/whatif/stream_cost.h"
 #include "sim/workload/step_growth.h"
 #include "sim/workload/steps.h"
 #include "trace/value/diagnostics.h"
@@ -117,7 +118,12 @@ void AddFragmentation(const Fragmentation& from, const Moment& at, const Schedul
   to.set_reserved_minus_active_bytes(from.unused.signed_value());
   to.set_unservable_share(from.unservable_share());
   to.set_unservable_requests(static_cast<int64_t>(from.requests));
+  const auto streams = BusiestStreams(schedule);
   for (const FreeSetUse& set : from.free_sets) {
+    if (!streams.empty() && set.stream != streams.front().second &&
+        schedule.pools()[set.pool].is_default()) {
+      to.set_side_stream_free_bytes(to.side_stream_free_bytes() + set.free.signed_value());
+    }
     auto& list = *to.add_largest_free();
     const PoolId pool = schedule.pools()[set.pool];
     list.add_segment_pool_id(static_cast<int64_t>(pool.first));

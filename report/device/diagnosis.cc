@@ -162,6 +162,29 @@ std::string Reduce(const proto::Categories& categories) {
              : StrCat("; to need less, ", most->advice);
 }
 
+// Returns "; 3.90 GiB of it is cached for ..." where most of what is unused when most is reserved
+// may serve only another stream than the busiest one, or only a private pool; otherwise "".
+std::string OnlyForOthers(const proto::DeviceReport& device, int64_t unused) {
+  const int64_t of_streams = device.fragmentation().side_stream_free_bytes();
+  int64_t of_pools = 0;
+  for (const proto::Fragmentation::LargestFree& free : device.fragmentation().largest_free()) {
+    const bool is_private =
+        std::ranges::any_of(free.segment_pool_id(), [](int64_t id) { return id != 0; });
+    if (is_private) of_pools = BoundedSum(of_pools, free.free_bytes());
+  }
+  if (2 * of_streams > unused) {
+    return StrCat(
+        "; ", FormatSize(of_streams),
+        " of it is cached for a side stream, which alone may use it: run that work on the "
+        "current stream, or call torch.cuda.empty_cache() after it.");
+  }
+  return 2 * of_pools > unused
+             ? StrCat("; ", FormatSize(of_pools),
+                      " of it lies in private pools, which only their CUDA graphs may use: give "
+                      "all of them one pool.")
+             : "";
+}
+
 // Returns whether settings can help: how much is reserved in excess of what is live at once.
 std::string Unused(const proto::DeviceReport& device) {
   const int64_t reserved = device.peak_reserved_bytes();
@@ -172,8 +195,10 @@ std::string Unused(const proto::DeviceReport& device) {
   if (IsLessThanOneIn(kUnusedShare, unused, reserved))
     return StrCat(" Fragmentation is no issue (", share, ").");
   if (unused < kLittle) return "";
+  const std::string others = OnlyForOthers(device, unused);
   return StrCat(" Of the ", FormatSize(reserved), " reserved, ", share, " is unused",
-                device.has_sweep() || device.events() == 0 ? "."
+                !others.empty()                              ? others
+                : device.has_sweep() || device.events() == 0 ? "."
                 // No setting changes what was done before.
                 : device.inventory().start_reserved_bytes() >= reserved
                     ? "; all of it was reserved before the recording began."

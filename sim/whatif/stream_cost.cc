@@ -71,6 +71,18 @@ bool AllocatesOnSeveralStreams(const Schedule& schedule) {
   return false;
 }
 
+std::vector<std::pair<Bytes, uint32_t>> BusiestStreams(const Schedule& schedule) {
+  std::vector<std::pair<Bytes, uint32_t>> asked(schedule.stream_count());
+  for (uint32_t stream = 0; stream < asked.size(); ++stream) asked[stream].second = stream;
+  for (const Event& request : schedule.requests()) {
+    if (request.kind == EventKind::kAlloc) asked[request.stream].first += request.size;
+  }
+  std::stable_sort(asked.begin(), asked.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::erase_if(asked, [](const auto& each) { return each.first == Bytes(); });
+  return asked;
+}
+
 absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplaySettings& settings) {
   ReplaySettings unlimited = settings;
   unlimited.as_recorded = false;
@@ -86,14 +98,7 @@ absl::StatusOr<StreamCost> CostOfStreams(const Schedule& schedule, const ReplayS
   ASSIGN_OR_RETURN(cost.peak_reserved, peak(nullptr));
   ASSIGN_OR_RETURN(cost.peak_reserved_one_stream, peak(OnOneStream()));
 
-  std::vector<std::pair<Bytes, uint32_t>> asked(schedule.stream_count());
-  for (uint32_t stream = 0; stream < asked.size(); ++stream) asked[stream].second = stream;
-  for (const Event& request : schedule.requests()) {
-    if (request.kind == EventKind::kAlloc) asked[request.stream].first += request.size;
-  }
-  std::stable_sort(asked.begin(), asked.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::erase_if(asked, [](const auto& each) { return each.first == Bytes(); });
+  const std::vector<std::pair<Bytes, uint32_t>> asked = BusiestStreams(schedule);
   if (asked.empty()) return cost;
   cost.main_stream = asked.front().second;
   for (size_t i = 1; i < asked.size() && i <= kMaxMerged; ++i) {

@@ -48,6 +48,10 @@ class Rewriting final : public Intervention {
 // Returns whether OnOneStream() would change anything.
 bool AllocatesOnSeveralStreams(const Schedule& schedule);
 
+// Returns how much each stream requests in all, the busiest first; those that request nothing are
+// left out. O(requests).
+std::vector<std::pair<Bytes, uint32_t>> BusiestStreams(const Schedule& schedule);
+
 // How much less would be reserved if streams were merged.
 struct StreamCost {
   Bytes peak_reserved;             // unchanged
