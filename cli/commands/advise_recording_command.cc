@@ -81,9 +81,8 @@ absl::StatusOr<proto::Report> AdviseValues(const std::vector<ValuedFile>& files,
     ASSIGN_OR_RETURN(OpenedFile one, OpenFile(file.file, options.file.settings));
     opened.push_back(std::move(one));
   }
-  const FileRun run = {names, 1, progress};
-  return AnswerFile("advise", opened[0], options.file, run,
-                    [&](const Study& study, const FileRun&) -> absl::StatusOr<proto::DeviceReport> {
+  return AskDevices("advise", names, opened[0], options.file.device,
+                    [&](const Study& study) -> absl::StatusOr<proto::DeviceReport> {
                       std::vector<RecordedValue> recordings;
                       for (size_t i = 0; i < files.size(); ++i) {
                         const auto& devices = opened[i].devices;

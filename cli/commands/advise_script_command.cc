@@ -252,7 +252,7 @@ void AddAdviseKey(FlagSet* flags, AdviseKey* key) {
         }
         if (*number < 1 || *number > ScriptSearch::kMaxValue || key->value != 0) {
           return InvalidArgument(given, ": expected one value from 1 to 2^40, found ", value,
-                                 key->value != 0 ? StrCat(" and ", key->value) : std::string());
+                                 key->value != 0 ? StrCat(" and ", key->value) : "");
         }
         key->value = *number;
         return true;

@@ -11,7 +11,7 @@
 #include "cli/io/output.h"
 #include "report/ask/file_report.h"
 #include "report/run/run_log.h"
-#include "report/run/series.h"
+#include "report/run/run_walk.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/study/what_if.h"
 #include "trace/bytes/output_file.h"

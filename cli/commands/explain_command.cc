@@ -84,9 +84,8 @@ absl::StatusOr<int> PrintExplanation(const std::string& source, bool json) {
     RETURN_IF_ERROR(ReadInto(source, &scan));
   absl::StatusOr<proto::Report> report = Explain(&scan);
   if (!report.ok()) {
-    return absl::Status(report.status().code(),
-                        StrCat(is_text ? std::string("the text given") : source, ": ",
-                               ToStd(report.status().message())));
+    return absl::Status(report.status().code(), StrCat(is_text ? "the text given" : source, ": ",
+                                                       ToStd(report.status().message())));
   }
   if (!is_text) report->set_file(source);
   RETURN_IF_ERROR(

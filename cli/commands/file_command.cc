@@ -19,6 +19,10 @@
 
 namespace memreplay {
 
+absl::Status NoFile(std::string_view command) {
+  return InvalidArgument(command, ": no FILE given; see memreplay ", command, " --help");
+}
+
 absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -49,17 +53,8 @@ absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::
     RETURN_IF_ERROR(ShowHelp(line, *flags).status());
     return std::nullopt;
   }
-  if (inputs->files().empty() && !may_be_none) {
-    return InvalidArgument(command, ": no FILE given; see memreplay ", command, " --help");
-  }
+  if (inputs->files().empty() && !may_be_none) return NoFile(command);
   return std::optional<Inputs>(*std::move(inputs));
-}
-
-absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const OpenedFile& opened,
-                                         const FileFlags& options, const FileRun& run,
-                                         DeviceQuestion ask) {
-  return AskDevices(command, run.file, opened, options.device,
-                    [&](const Study& study) { return ask(study, run); });
 }
 
 absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const std::string& file,
@@ -67,7 +62,9 @@ absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const std::st
                                          size_t threads, DeviceQuestion ask) {
   Progress progress(StrCat("reading ", file));
   ASSIGN_OR_RETURN(const OpenedFile opened, inputs.Open(file, options.settings));
-  return AnswerFile(command, opened, options, {file, threads, progress}, ask);
+  const FileRun run = {file, threads, progress};
+  return AskDevices(command, file, opened, options.device,
+                    [&](const Study& study) { return ask(study, run); });
 }
 
 absl::StatusOr<int> AnswerFiles(std::string_view command, const Inputs& inputs,

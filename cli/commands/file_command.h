@@ -41,6 +41,9 @@ void AddJobs(FlagSet* flags, std::optional<int64_t>* jobs);
 absl::StatusOr<std::optional<Inputs>> ParseInputs(const CommandLine& line, std::string_view command,
                                                   FlagSet* flags, bool may_be_none = false);
 
+// The error of a command line without files.
+absl::Status NoFile(std::string_view command);
+
 // Returns `paths` with each directory replaced by the files in it, by name, without hidden files
 // and subdirectories. Error: a directory that cannot be listed or is empty.
 absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std::string>& paths);
@@ -54,13 +57,9 @@ struct FileRun {
 using DeviceQuestion =
     absl::FunctionRef<absl::StatusOr<proto::DeviceReport>(const Study& study, const FileRun& run)>;
 
-// Returns the report of one file: what `ask` says about each device in order, or about the one
-// that --device names. The first error of `ask` is returned. Error: NotFound if the file has
+// Opens a file, and returns its report: what `ask` says about each device in order, or about the
+// one that --device names. The first error of `ask` is returned. Error: NotFound if the file has
 // nothing of that device.
-absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const OpenedFile& opened,
-                                         const FileFlags& options, const FileRun& run,
-                                         DeviceQuestion ask);
-// Opens the file first.
 absl::StatusOr<proto::Report> AnswerFile(std::string_view command, const std::string& file,
                                          const Inputs& inputs, const FileFlags& options,
                                          size_t threads, DeviceQuestion ask);

@@ -101,9 +101,7 @@ absl::StatusOr<int> RunFit(const CommandLine& line) {
         "fit: --capacity requires MODEL --batch_size=?; for a file, fit finds the smallest "
         "capacity");
   }
-  if (inputs.files().empty()) {
-    return absl::InvalidArgumentError("fit: no FILE given; see memreplay fit --help");
-  }
+  if (inputs.files().empty()) return NoFile("fit");
   return AnswerFiles("fit", inputs, options.file, [&](const Study& study, const FileRun& run) {
     run.progress.SetActivity(StrCat("fitting ", run.file));
     return AskFit(study, options.confs, run.threads, &run.progress);

@@ -18,6 +18,7 @@
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
 #include "record/stop_signal.h"
+#include "report/ask/file_report.h"
 #include "report/ask/gpu.h"
 #include "report/words/render_json.h"
 #include "sim/run/replay.h"
@@ -144,9 +145,7 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
                    ParseInputs(line, "gpu", &flags, /*may_be_none=*/true));
   if (!parsed.has_value()) return kExitAnswered;
   const Inputs& inputs = *parsed;
-  if (inputs.files().empty() && !options.costs_out.has_value()) {
-    return absl::InvalidArgumentError("gpu: no FILE given; see memreplay gpu --help");
-  }
+  if (inputs.files().empty() && !options.costs_out.has_value()) return NoFile("gpu");
   const bool is_taken = options.costs_out.has_value() && IsStandardOutput(*options.costs_out);
   if (is_taken && !inputs.files().empty() && options.file.json) {
     return absl::InvalidArgumentError(
@@ -195,10 +194,8 @@ absl::StatusOr<int> RunGpu(const CommandLine& line) {
         Progress shown(StrCat("reading ", file));
         progress = &shown;
         ASSIGN_OR_RETURN(const OpenedFile opened, inputs.Open(file, options.file.settings));
-        return AnswerFile("gpu", opened, options.file, {file, 1, shown},
-                          [&](const Study& study, const FileRun& run) {
-                            return asker.Ask(file, study, &run.progress);
-                          });
+        return AskDevices("gpu", file, opened, options.file.device,
+                          [&](const Study& study) { return asker.Ask(file, study, &shown); });
       },
       Placement::kThisProcess);
   if (status.ok() && options.costs_out.has_value()) {

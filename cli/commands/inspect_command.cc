@@ -58,17 +58,14 @@ absl::StatusOr<int> RunInspect(const CommandLine& line) {
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(line.args);
   if (!files.ok()) return Within("inspect", files.status());
   if (flags.help_requested()) return ShowHelp(line, flags);
-  if (files->empty()) {
-    return absl::InvalidArgumentError("inspect: no FILE given; see memreplay inspect --help");
-  }
+  if (files->empty()) return NoFile("inspect");
   return ReportEach(
       "inspect", *files, options.form(), options.jobs,
       [&](const std::string& file, size_t threads) -> absl::StatusOr<proto::Report> {
         Progress progress(StrCat("reading ", file));
         ASSIGN_OR_RETURN(const OpenedFile opened, OpenAnyway(file, question, threads));
-        return AnswerFile(
-            "inspect", opened, options, {file, threads, progress},
-            [&](const Study& study, const FileRun&) { return AskInspect(study, question); });
+        return AskDevices("inspect", file, opened, options.device,
+                          [&](const Study& study) { return AskInspect(study, question); });
       });
 }
 

@@ -78,9 +78,7 @@ absl::StatusOr<int> RunOom(const CommandLine& line) {
     if (has_files) return absl::InvalidArgumentError("oom: give a FILE or --message, not both");
     return PrintExplanation(*options.message, options.file.json);
   }
-  if (!has_files) {
-    return absl::InvalidArgumentError("oom: no FILE given; see memreplay oom --help");
-  }
+  if (!has_files) return NoFile("oom");
   return AnswerFiles("oom", *inputs, options.file, [&](const Study& study, const FileRun& run) {
     run.progress.SetActivity(StrCat("examining device ", study.device()));
     return AskOom(study, options.report, &run.progress);

@@ -11,6 +11,7 @@
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
 #include "cli/io/terminal.h"
+#include "report/ask/file_report.h"
 #include "report/ask/replay.h"
 #include "report/device/event_log.h"
 #include "report/device/loop.h"
@@ -135,8 +136,8 @@ absl::StatusOr<proto::Report> ReplayFile(const std::string& file, const Inputs& 
     events.emplace(std::move(opened_events));
   }
   std::vector<RecordedRun> runs;
-  absl::StatusOr<proto::Report> report = AnswerFile(
-      "replay", opened, options.file, {file, 1, progress}, [&](const Study& study, const FileRun&) {
+  absl::StatusOr<proto::Report> report =
+      AskDevices("replay", file, opened, options.file.device, [&](const Study& study) {
         return ReplayDevice(study, options, events.has_value() ? &*events : nullptr, &runs,
                             &progress);
       });

@@ -171,9 +171,9 @@ absl::StatusOr<int> Synth(const CommandLine& line) {
     return ShowHelp(line, flags, inputs.model() == nullptr ? "" : KeysHelp(*inputs.model()));
   }
   if (inputs.model() == nullptr) {
-    return InvalidArgument(
-        "expected a model (", ModelNames(), ") or the file of a schedule, found ",
-        inputs.name().empty() ? std::string("none") : StrCat("'", inputs.name(), "'"));
+    return InvalidArgument("expected a model (", ModelNames(),
+                           ") or the file of a schedule, found ",
+                           inputs.name().empty() ? "none" : StrCat("'", inputs.name(), "'"));
   }
   if (!inputs.unknown_key().empty()) {
     return InvalidArgument("--", inputs.unknown_key(),

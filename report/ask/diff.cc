@@ -146,7 +146,7 @@ void AddStacks(const TraceSide& a, const TraceSide& b, const HeldOptions& option
     if (!a.stacks.contains(frames)) add(held.first, PeakHolding(), held.second);
   }
   SortByChange(&changes);
-  diff->set_changed_stacks(static_cast<int64_t>(changes.size()));
+  diff->set_changed_stacks(std::ssize(changes));
   for (auto& change : changes) {
     if (static_cast<size_t>(diff->stacks_size()) == options.top) break;
     *diff->add_stacks() = std::move(change);

@@ -38,7 +38,7 @@ proto::GpuFigures Figures(const RunPlan& plan, const DeviceRun& run) {
   to.set_peak_used_position(Position(plan, run.peak_used_request));
   to.set_used_at_peak_reserved_bytes(run.used_at_peak_reserved);
   to.set_used_at_end_bytes(run.used_at_end);
-  to.set_decisions(static_cast<int64_t>(run.decisions.size()));
+  to.set_decisions(std::ssize(run.decisions));
   to.set_alloc_retries(run.statistics.num_alloc_retries);
   for (const OomMoment& oom : run.ooms) {
     proto::GpuOom& moment = *to.add_ooms();
@@ -101,7 +101,7 @@ proto::GpuCalls Calls(const RunPlan& plan, const MeasuredRun& from) {
   proto::GpuCalls to;
   to.set_compared(static_cast<int64_t>(from.calls_compared));
   to.set_predicted(static_cast<int64_t>(from.calls_predicted));
-  to.set_measured(static_cast<int64_t>(from.run.calls.size()));
+  to.set_measured(std::ssize(from.run.calls));
   if (from.calls_differ.has_value()) {
     proto::GpuParting& first = *to.mutable_first();
     const CallDifference& part = *from.calls_differ;
@@ -152,7 +152,7 @@ class Holdings {
   Bytes reserved() const { return reserved_; }
 
   void Describe(proto::GpuLayout* layout) const {
-    layout->set_regions_held(static_cast<int64_t>(held_.size()));
+    layout->set_regions_held(std::ssize(held_));
     for (const auto& [address, region] : held_) {
       if (layout->regions_size() == static_cast<int>(kRegionsShown)) break;
       proto::GpuRegion& to = *layout->add_regions();
@@ -402,9 +402,8 @@ absl::StatusOr<proto::DeviceReport> GpuAsker::Ask(const std::string& file, const
   std::vector<MeasuredRun> measured;
   const int64_t repetitions = question_.repetitions;
   for (int64_t i = 0; i < repetitions; ++i) {
-    progress->SetActivity(
-        StrCat("replaying ", file, " on ", context.card.name(),
-               repetitions > 1 ? StrCat(", ", i + 1, " of ", repetitions) : std::string()));
+    progress->SetActivity(StrCat("replaying ", file, " on ", context.card.name(),
+                                 repetitions > 1 ? StrCat(", ", i + 1, " of ", repetitions) : ""));
     progress->SetTotal(schedule.requests().size());
     absl::StatusOr<DeviceRun> run = Measure(plan, due, &context, &taken);
     if (!run.ok()) return Within(file, run.status());

@@ -114,7 +114,7 @@ void AddPinned(StackNames& names, const OomAnalysis& analysis, const std::vector
     free += pinned.free;
     all.push_back(std::move(pinned));
   }
-  oom->set_pinned_segments(static_cast<int64_t>(all.size()));
+  oom->set_pinned_segments(std::ssize(all));
   oom->set_pinned_free_bytes(free.signed_value());
   std::ranges::stable_sort(all, [](const Pinned& a, const Pinned& b) { return a.free > b.free; });
   if (all.size() > top) all.resize(top);
@@ -125,7 +125,7 @@ void AddPinned(StackNames& names, const OomAnalysis& analysis, const std::vector
     to.set_free_bytes(pinned.free.signed_value());
     to.set_largest_free_bytes(pinned.largest.signed_value());
     to.set_live_bytes(pinned.live.signed_value());
-    to.set_live_blocks(static_cast<int64_t>(pinned.pins.size()));
+    to.set_live_blocks(std::ssize(pinned.pins));
     to.set_stream(static_cast<int64_t>(pinned.segment->stream.value()));
     SetPool(pinned.segment->pool_id, to.mutable_segment_pool_id());
     std::ranges::stable_sort(

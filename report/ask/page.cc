@@ -141,7 +141,7 @@ void FillGroups(const MemoryState& state, proto::Page::BlockMap* map) {
   for (const SegmentInfo& segment : state) {
     auto& group = groups[{segment.pool_id, segment.is_large, segment.stream}];
     group.set_segments(group.segments() + 1);
-    group.set_blocks(group.blocks() + static_cast<int64_t>(segment.blocks.size()));
+    group.set_blocks(group.blocks() + std::ssize(segment.blocks));
     group.set_reserved_bytes(group.reserved_bytes() + segment.total_size.signed_value());
     for (const BlockInfo& block : segment.blocks) {
       const int64_t size = block.size.signed_value();

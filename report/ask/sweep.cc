@@ -403,8 +403,7 @@ std::string SearchLimitNote(const Schedule& schedule) {
   if (MaxSearch(schedule) >= kMaxSearch) return "";
   return StrCat("the search tried at most ", MaxSearch(schedule), " settings instead of ",
                 kMaxSearch, ", because each replays ",
-                FormatCount(static_cast<int64_t>(schedule.requests().size()), "request"),
-                "; --conf tries others");
+                FormatCount(std::ssize(schedule.requests()), "request"), "; --conf tries others");
 }
 
 void AddSweepTo(proto::DeviceReport* report, const Study& study, const SweepQuestion& question) {

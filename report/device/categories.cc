@@ -185,7 +185,7 @@ proto::Held HeldAtEnd(const Trace& trace, size_t device_index, StackNames& names
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.stack < b.stack;
   });
   proto::Held held = List(all, names, options);
-  held.set_at_event(static_cast<int64_t>(device.events.size()));
+  held.set_at_event(std::ssize(device.events));
   return held;
 }
 

@@ -218,7 +218,7 @@ proto::DeviceReport ReportContents(const Trace& trace, size_t device_index,
   proto::DeviceReport report =
       StartDevice(device.device, torch, trace.settings.has_value() ? trace.settings->conf : "");
   report.set_mode(proto::Mode::inspect);
-  report.set_events(static_cast<int64_t>(device.events.size()));
+  report.set_events(std::ssize(device.events));
   DeviceContents contents = DescribeContents(trace, device_index);
   report.set_ooms(contents.peaks.ooms());
   AddKnownPeaks(contents, &report);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -88,7 +89,7 @@ std::string Holders(const proto::DeviceReport& device) {
   // A schedule's lines are its tags.
   const auto detail = [&](Category category, int64_t bytes) {
     return device.inventory().is_program() && category != Category::kUnknown
-               ? std::string()
+               ? ""
                : Detail(categories, category, bytes, device.events() > 0);
   };
   const std::vector<std::pair<int64_t, Category>> shares = Shares(categories);
@@ -158,7 +159,7 @@ std::string Reduce(const proto::Categories& categories) {
   const auto most = std::ranges::max_element(
       kAdvice, [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
   return categories.peak_bytes() == 0 || 2 * most->bytes < categories.peak_bytes()
-             ? std::string()
+             ? ""
              : StrCat("; to need less, ", most->advice);
 }
 
@@ -233,7 +234,7 @@ std::string LearnMore(const proto::DeviceReport& device) {
     return " To learn more, start recording before the model is created.";
   }
   return categories.told() || IsOfRecorder(device)
-             ? std::string()
+             ? ""
              : " To learn more, record with memreplay record or "
                "memreplay.recording(), which note what tensors are for.";
 }
@@ -356,13 +357,21 @@ std::string Sentences(const proto::DeviceReport& device) {
   return device.ooms() > 0 ? RecordedShortage(device) : Peak(device);
 }
 
+using Cost = std::tuple<bool, bool, double>;
+
+constexpr Cost kNoCost = {};
+
+// What costs time alone is cheaper than what goes over PCIe, and that than other results.
+Cost CostOf(const proto::Advice::Row& row) {
+  return {!row.preserves(), row.transfers(), row.cost_rank()};
+}
+
 }  // namespace
 
 std::string DiagnosisOf(const proto::DeviceReport& device) {
   const bool is_npu = std::ranges::find(device.notes(), kNpuNote) != device.notes().end();
   return StrCat(is_npu ? "Recorded on an Ascend NPU, whose allocator is not modelled. " : "",
-                Disagrees(device) ? StrCat(FidelitySentence(device), ". ") : std::string(),
-                Sentences(device));
+                Disagrees(device) ? StrCat(FidelitySentence(device), ". ") : "", Sentences(device));
 }
 
 void AddDiagnoses(proto::Report* report) {
@@ -370,6 +379,26 @@ void AddDiagnoses(proto::Report* report) {
     if (!IsPlausible(device)) device.clear_categories();
     device.set_diagnosis(DiagnosisOf(device));
   }
+}
+
+void CompareRow(const proto::Advice& advice, proto::Advice::Row* row) {
+  if (!row->error().empty()) return;
+  row->set_saved_bytes(advice.as_is().peak_reserved_bytes() - row->peak_reserved_bytes());
+  if (advice.goal_bytes() == 0) return;
+  row->set_survives(row->smallest_bytes() > 0 && row->smallest_bytes() <= advice.goal_bytes());
+  row->set_fits(row->survives() && !advice.is_lower_bound());
+  row->set_spare_bytes(advice.goal_bytes() - row->smallest_bytes());
+}
+
+void RankRows(proto::Advice* advice) {
+  const auto key = [](const proto::Advice::Row& row) {
+    return std::make_tuple(!row.error().empty(), !row.unwritten().empty(), !row.fits(),
+                           row.fits() ? CostOf(row) : kNoCost, row.smallest_bytes() == 0,
+                           row.smallest_bytes(), row.peak_reserved_bytes(), row.cost_rank());
+  };
+  std::ranges::stable_sort(
+      *advice->mutable_rows(),
+      [&](const proto::Advice::Row& a, const proto::Advice::Row& b) { return key(a) < key(b); });
 }
 
 }  // namespace memreplay

@@ -125,7 +125,7 @@ StateSums SumState(const MemoryState& state) {
   StateSums sums;
   for (const SegmentInfo& segment : state) {
     sums.reserved = BoundedSum(sums.reserved, segment.total_size.signed_value());
-    sums.blocks += static_cast<int64_t>(segment.blocks.size());
+    sums.blocks += std::ssize(segment.blocks);
     for (const BlockInfo& block : segment.blocks) {
       if (block.state == BlockState::kInactive) continue;
       sums.active = BoundedSum(sums.active, block.size.signed_value());
@@ -222,7 +222,7 @@ DeviceContents DescribeContents(const Trace& trace, size_t device_index) {
   inventory.set_start_reserved_bytes(start.reserved);
   AddStreams(trace, device, walk, &inventory);
   AddPools(device, &inventory);
-  inventory.set_stacks(static_cast<int64_t>(trace.stacks.size()) - 1);  // not the empty one
+  inventory.set_stacks(std::ssize(trace.stacks) - 1);  // not the empty one
   inventory.set_frames(static_cast<int64_t>(trace.stacks.frame_count()));
   inventory.set_annotations(std::ranges::count_if(
       trace.annotations, [&](const Annotation& a) { return a.device == device.device; }));
@@ -233,7 +233,7 @@ DeviceContents DescribeContents(const Trace& trace, size_t device_index) {
   inventory.set_has_final_state(device.has_final_state);
   if (device.has_final_state) {
     const StateSums sums = SumState(device.final_state);
-    inventory.set_final_segments(static_cast<int64_t>(device.final_state.size()));
+    inventory.set_final_segments(std::ssize(device.final_state));
     inventory.set_final_blocks(sums.blocks);
     inventory.set_final_reserved_bytes(sums.reserved);
     inventory.set_final_active_bytes(sums.active);

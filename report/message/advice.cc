@@ -559,7 +559,7 @@ void Adviser::Numbers() {
 
 void Adviser::TooLarge() {
   const std::string at =
-      facts_.frame.has_value() ? StrCat(" at ", Place(*facts_.frame)) : std::string(" it is made");
+      facts_.frame.has_value() ? StrCat(" at ", Place(*facts_.frame)) : " it is made";
   if (facts_[FrameHint::kAttention] || facts_[FrameHint::kLoss] ||
       facts_[FrameHint::kUpcastLogits] || facts_[FrameHint::kCacheCat]) {
     ReduceByFrame();
@@ -698,7 +698,8 @@ std::vector<Advice> Adviser::Advise() {
       }
       break;
     case Explanation::no_numbers: Numbers(); break;
-    case Explanation::leak: break;  // is what the live process says, not a text
+    case Explanation::leak:
+      break;  // is what the live process says, not a text
     // Protobuf's own, so that a verdict without a case does not compile.
     case proto::Explanation_Verdict_Explanation_Verdict_INT_MIN_SENTINEL_DO_NOT_USE_:
     case proto::Explanation_Verdict_Explanation_Verdict_INT_MAX_SENTINEL_DO_NOT_USE_: break;

@@ -60,7 +60,7 @@ void AddEvidence(Judgement* judgement, const Amount& amount, const Pieces&... pi
 // Returns "GPU 0" or "the card".
 std::string CardName(const Facts& facts) {
   const std::string_view what = facts[Circumstance::kNpu] ? "NPU " : "GPU ";
-  return facts.gpu.has_value() ? StrCat(what, *facts.gpu) : std::string("the GPU");
+  return facts.gpu.has_value() ? StrCat(what, *facts.gpu) : "the GPU";
 }
 
 Amount Positive(Amount amount) { return {std::max<int64_t>(amount.bytes, 0), amount.rounding}; }
@@ -150,7 +150,7 @@ void Say(Judgement* judgement, Explanation::Verdict verdict, const Pieces&... pi
 
 std::string Asked(const Facts& facts) {
   const auto& tried = facts[Quantity::kTried];
-  return tried.has_value() ? Size(*tried) : std::string("memory");
+  return tried.has_value() ? Size(*tried) : "memory";
 }
 
 // Judges whether other processes hold what was missing.
@@ -386,8 +386,8 @@ void JudgeFullOrShort(const Facts& facts, const Sums& sums, Judgement* judgement
         sums.elsewhere.has_value() && usable.has_value() &&
                 Share(*sums.elsewhere, *usable) > kHiddenShare
             ? StrCat(" and ", Size(*sums.elsewhere), " outside PyTorch")
-            : std::string(),
-        usable.has_value() ? StrCat(", of ", Size(*usable)) : std::string(), least);
+            : "",
+        usable.has_value() ? StrCat(", of ", Size(*usable)) : "", least);
     return;
   }
   Say(judgement, Explanation::no_numbers, Asked(facts), " was refused",
@@ -503,7 +503,7 @@ void JudgeServing(const Facts& facts, const Sums& sums, Judgement* judgement) {
     const Amount missing = Positive(*needed - cache);
     Say(judgement, Explanation::serving, "one request",
         length.has_value() ? StrCat(" of ", FormatCount(static_cast<int64_t>(*length)), " tokens")
-                           : std::string(),
+                           : "",
         " needs ", Size(*needed), " of KV cache, and ", Size(cache), " is left for it");
     AddEvidence(judgement, missing, Size(*needed), " - ", Size(cache), " = ",
                 FormatSize(missing.bytes), Within(missing), " too little");
@@ -599,7 +599,7 @@ void JudgeTable(const Facts& facts, const Sums& sums, Judgement* judgement) {
       used.has_value() && capacity.has_value()
           ? StrCat("the table shows ", Size(*used), " of ", Size(*capacity),
                    " in use, which is no failure; the error's own text is missing")
-          : std::string("the table has no memory figures that can be read"));
+          : "the table has no memory figures that can be read");
 }
 
 void JudgeLibrary(const Facts& facts, Judgement* judgement) {

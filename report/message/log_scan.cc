@@ -237,7 +237,7 @@ LogExtract LogScan::Finish() {
     extract.anchor = static_cast<size_t>(chosen->at - chosen->begin);
   }
   extract.failures = std::max<int64_t>(failures_, chosen != nullptr ? 1 : 0);
-  extract.different = std::max<int64_t>(static_cast<int64_t>(seen_.size()), 1);
+  extract.different = std::max<int64_t>(std::ssize(seen_), 1);
   extract.context = std::move(head_);
   for (const std::string& line : context_lines_) {
     if (!line.empty()) StrAppend(&extract.context, "\n", line);

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_format.h"
 #include "report/run/run_walk.h"
-#include "report/run/series.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"

@@ -8,7 +8,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "proto/perfetto.pb.h"
 #include "report/run/run_walk.h"
-#include "report/run/series.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"

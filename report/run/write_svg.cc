@@ -9,7 +9,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "report/run/run_walk.h"
-#include "report/run/series.h"
 #include "report/words/sizes.h"
 #include "report/words/stack_names.h"
 #include "trace/value/strings.h"
@@ -172,7 +171,7 @@ absl::Status WriteSvg(const Schedule& schedule, const RunLog& log, std::string_v
                           top.substr(1), below);
     const int x = kLeft + (i % 2 == 0 ? 0 : kWidth / 2);
     const int row = kTop + kHeight + 44 + 16 * static_cast<int>(i / 2);
-    const std::string name = i == kShown ? std::string("others") : at_peak.names[order[i]];
+    const std::string name = i == kShown ? "others" : at_peak.names[order[i]];
     absl::StrAppendFormat(&svg,
                           "<rect x=\"%d\" y=\"%d\" width=\"10\" height=\"10\" fill=\"%s\"/>"
                           "<text x=\"%d\" y=\"%d\">%s</text>\n",

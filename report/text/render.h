@@ -9,6 +9,7 @@
 #include "proto/record.pb.h"
 #include "proto/report.pb.h"
 #include "proto/schedule.pb.h"
+#include "report/table/table.h"
 #include "report/words/lines.h"
 
 namespace memreplay {
@@ -66,6 +67,10 @@ std::string RenderCards();
 std::string CardsJson();
 
 // --- Parts of RenderText(). ---
+
+// Appends a table; nothing if it has no rows. A title has an empty line in front of it.
+void AddTable(const Table& table, Text* out);
+void AddTable(const Table& table, std::string* out);
 
 // Returns what is confirmed, or where prediction and device first differ, and the table of both;
 // then the details. `device` has `gpu`.

@@ -3,7 +3,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "report/text/render.h"
-#include "report/text/render_table.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
@@ -24,7 +23,7 @@ std::string AdviceGoal(const proto::Advice& advice) {
   const AdviceRow& now = advice.as_is();
   std::string text =
       StrCat(advice.value() > 0 ? StrCat("With ", CleanText(advice.key()), "=", advice.value())
-                                : std::string("As it is"),
+                                : "As it is",
              ", it needs ", AtLeast(advice), FormatSize(now.smallest_bytes()),
              " of memory for PyTorch's allocator");
   if (advice.goal_bytes() == 0) return StrCat(text, ".\n");

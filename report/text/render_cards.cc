@@ -18,9 +18,7 @@ std::string CapabilityText(const Card& card) {
   return StrCat(card.capability / 10, ".", card.capability % 10);
 }
 
-std::string MemoryText(uint64_t bytes) {
-  return bytes == 0 ? std::string("-") : StrCat(bytes >> 20, " MiB");
-}
+std::string MemoryText(uint64_t bytes) { return bytes == 0 ? "-" : StrCat(bytes >> 20, " MiB"); }
 
 class JsonObject {
  public:

@@ -4,7 +4,6 @@
 
 #include "absl/strings/str_format.h"
 #include "report/text/render.h"
-#include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
@@ -20,7 +19,7 @@ constexpr int kMaxPoints = 12;
 
 std::string At(const proto::DeviceReport& device, int64_t position) {
   return position < 0
-             ? std::string("the start")
+             ? "the start"
              : StrCat(PositionNoun(device.inventory().is_program()), " ", FormatCount(position));
 }
 
@@ -138,7 +137,7 @@ void RenderDecisions(const proto::DeviceReport& device, std::string* out) {
          FormatPart(calls.compared(), calls.measured()), " as predicted with its addresses");
   AddRow(out, "driver's overhead",
          calls.largest_used_difference_bytes() == 0
-             ? std::string("none: the device memory in use is as predicted after every call")
+             ? "none: the device memory in use is as predicted after every call"
              : StrCat("the device memory in use differs from the prediction by at most ",
                       FormatSizeChange(calls.largest_used_difference_bytes()), ", at ",
                       At(device, calls.largest_used_difference_position())));
@@ -209,7 +208,7 @@ void RenderRepetitions(const proto::GpuRun& gpu, std::string* out) {
   if (gpu.runs_size() > 1) {
     AddRow(out, "decisions",
            same == gpu.runs_size()
-               ? std::string("the same in all repetitions")
+               ? "the same in all repetitions"
                : StrCat(FormatCount(gpu.runs_size() - same),
                         " of the repetitions differ from the first: the driver placed memory "
                         "elsewhere"));
@@ -242,7 +241,7 @@ void RenderLayout(const proto::GpuRun& gpu, std::string* out) {
                            FormatSize(region.size()),
                            region.is_reservation()
                                ? StrCat(" reserved, ", FormatSize(region.mapped()), " of it mapped")
-                               : std::string()));
+                               : ""));
   }
 }
 

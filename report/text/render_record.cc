@@ -53,7 +53,7 @@ std::string Verdict(const proto::RecordReport& report, const proto::RecordedProc
       const bool is_its_end =
           !process.refusal().empty() || absl::StrContains(process.error(), "OutOfMemoryError");
       return StrCat("OUT OF MEMORY ", FormatCount(process.ooms(), "time"),
-                    is_its_end ? std::string()
+                    is_its_end ? ""
                     : !process.error().empty()
                         ? StrCat(", and the script continued until ", CleanText(process.error()))
                     : report.exit_status() != 0 ? StrCat(", and ", status)
@@ -69,8 +69,7 @@ std::string Verdict(const proto::RecordReport& report, const proto::RecordedProc
                     UpToThere(process));
     case RunEnd::kStopped:
       return StrCat("stopped by ",
-                    process.stopped_after_steps() > 0 ? std::string("--steps")
-                                                      : CleanText(report.stopped_by()),
+                    process.stopped_after_steps() > 0 ? "--steps" : CleanText(report.stopped_by()),
                     UpToThere(process));
     case RunEnd::kWhole: break;
   }
@@ -99,7 +98,7 @@ std::string OutsideText(const OutsideRows& rows, int device) {
         CleanText(outside.function()), ", the peak after ", FormatCount(outside.peak_at(), "event"),
         outside.torchs_peak() > 0 ? StrCat(" (PyTorch's allocator manages at most ",
                                            FormatSize(outside.torchs_peak()), " of it)")
-                                  : std::string()));
+                                  : ""));
   }
   return absl::StrJoin(parts, ", ");
 }
@@ -131,7 +130,7 @@ std::string ProcessMemoryText(const proto::RecordedCard::ProcessMemory& memory) 
   for (const auto& part : memory.parts()) {
     parts.push_back(StrCat(FormatSize(part.bytes()), " ", CleanText(part.what()),
                            part.reports() == 0
-                               ? std::string()
+                               ? ""
                                : StrCat(" (", range(part.low(), part.high()), " by ",
                                         FormatCount(part.reports(), "public report"), ")")));
   }
@@ -148,7 +147,7 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
     AddRow(text, "peak allocated", FormatSizeExactly(card.peak_allocated()));
     AddRow(text, "card", FormatSizeExactly(card.capacity()),
            process.card().reserve() == 0
-               ? std::string()
+               ? ""
                : StrCat(", of which ", FormatSize(process.card().reserve()), kAssumedOutside,
                         process.card().reserve_reason().empty()
                             ? ""
@@ -156,8 +155,7 @@ void AppendCards(const proto::RecordedProcess& process, std::string* text) {
     const OutsideRows& rows = process.has_card() ? process.card().outside() : process.outside();
     const std::string outside = OutsideText(rows, i);
     if (card.outside() > 0 || !outside.empty()) {
-      AddRow(text, "outside",
-             process.has_card() ? StrCat(FormatSize(card.outside()), " ") : std::string(),
+      AddRow(text, "outside", process.has_card() ? StrCat(FormatSize(card.outside()), " ") : "",
              "allocated outside PyTorch's allocator", outside.empty() ? "" : ": ", outside);
     }
     const std::string objects = ObjectsText(rows, i);
@@ -174,10 +172,10 @@ void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
   std::string row = StrCat(FormatSizeExactly(pinned.peak()), " of host memory at the peak, in ",
                            FormatCount(pinned.blocks(), "block"));
   if (pinned.refused() > 0) {
-    StrAppend(
-        &row, "; HOST MEMORY RAN OUT: ", FormatCount(pinned.refused(), "request"), " exceeded ",
-        pinned.limit() > 0 ? StrCat("the ", FormatSize(pinned.limit()), " of --host-memory")
-                           : std::string("what the GPU, whose memory is the host's, had left"));
+    StrAppend(&row, "; HOST MEMORY RAN OUT: ", FormatCount(pinned.refused(), "request"),
+              " exceeded ",
+              pinned.limit() > 0 ? StrCat("the ", FormatSize(pinned.limit()), " of --host-memory")
+                                 : "what the GPU, whose memory is the host's, had left");
   } else if (pinned.limit() > 0) {
     StrAppend(&row, "; it fits, ", FormatSize(pinned.limit() - pinned.peak()), " of the ",
               FormatSize(pinned.limit()), " of --host-memory to spare");
@@ -292,7 +290,7 @@ void AppendServer(const proto::RecordedProcess& process, std::string* text) {
       StrAppend(&cache, ": ", FormatCount(process.cache().blocks(), "block"),
                 process.cache().tokens() > 0
                     ? StrCat(" for ", FormatCount(process.cache().tokens(), "token"))
-                    : std::string());
+                    : "");
     }
     AddRow(text, "KV cache", cache);
     AddRow(text, "CUDA graphs", FormatSizeExactly(server.graphs()), " in private pools");

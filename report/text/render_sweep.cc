@@ -5,7 +5,6 @@
 #include "absl/strings/str_format.h"
 #include "report/table/tables.h"
 #include "report/text/render.h"
-#include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
@@ -155,9 +154,8 @@ Text RenderSweep(const proto::DeviceReport& device) {
   if (sweep.rows().empty()) return answer;
   std::string& out = answer.text;
   StrAppend(&out, "  torch ", device.torch().release(), " (", device.torch().why(), "); ",
-            device.capacity_bytes() > 0
-                ? StrCat("device of ", FormatSize(device.capacity_bytes()))
-                : std::string("device of unlimited size; --capacity sets a limit"),
+            device.capacity_bytes() > 0 ? StrCat("device of ", FormatSize(device.capacity_bytes()))
+                                        : "device of unlimited size; --capacity sets a limit",
             "\n  replay: ", Fidelity(device), "\n", ControlLines(device));
   for (const std::string& note : device.notes()) StrAppend(&out, "  note: ", note, "\n");
   StrAppend(&out, "\n");
@@ -165,10 +163,9 @@ Text RenderSweep(const proto::DeviceReport& device) {
   StrAppend(&out,
             "  unused: reserved - allocated at the peak of reserved; driver calls: "
             "cudaMalloc/cudaFree/map/unmap/wait\n  ",
-            sweep.costs_of().empty()
-                ? std::string("(counts only; --costs adds the times measured on a GPU)")
-                : StrCat("(their time: as measured on ", sweep.costs_of(),
-                         " while it was idle, without waits)"),
+            sweep.costs_of().empty() ? "(counts only; --costs adds the times measured on a GPU)"
+                                     : StrCat("(their time: as measured on ", sweep.costs_of(),
+                                              " while it was idle, without waits)"),
             "\n");
   std::vector<std::string> causes = {CauseSentence(sweep.current())};
   for (const proto::SweepRow& row : sweep.rows()) {

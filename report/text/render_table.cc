@@ -1,10 +1,9 @@
-#include "report/text/render_table.h"
-
 #include <algorithm>
 #include <cstdlib>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
+#include "report/text/render.h"
 #include "report/words/sizes.h"
 #include "trace/value/strings.h"
 

@@ -5,7 +5,6 @@
 #include "absl/strings/str_format.h"
 #include "report/table/tables.h"
 #include "report/text/render.h"
-#include "report/text/render_table.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
@@ -56,7 +55,7 @@ void RenderPeaks(const proto::DeviceReport& device, std::string* out) {
     if (device.mode() == proto::Mode::what_if && row.recorded > 0) {
       const int64_t change = row.value - row.recorded;
       StrAppend(&text, change == 0
-                           ? std::string(", as recorded")
+                           ? ", as recorded"
                            : StrCat("; recorded ", FormatSize(row.recorded), ", change ",
                                     FormatSizeChange(change), PercentChange(change, row.recorded)));
     }

@@ -121,7 +121,7 @@ std::string SafeSize(const proto::Fits::Row& row) {
   }
   if (row.safe_bytes() != row.other_order_safe_bytes()) {
     limits.push_back(StrCat(row.other_order_safe_bytes() == 0
-                                ? std::string("no size is enough")
+                                ? "no size is enough"
                                 : FormatSize(row.other_order_safe_bytes()),
                             " with addresses in the opposite order"));
   }
@@ -338,8 +338,7 @@ std::string FitSentence(const proto::Fits& fits, const proto::Unseen& unseen) {
   std::string text = StrCat("needs ", AtLeast(unseen, true), SafeSize(*best), " under ",
                             ConfName(best->conf(), best->memory_fraction()));
   if (current != nullptr && current != best) {
-    StrAppend(&text, "; ",
-              current->safe_bytes() == 0 ? std::string("no size is enough") : SafeSize(*current),
+    StrAppend(&text, "; ", current->safe_bytes() == 0 ? "no size is enough" : SafeSize(*current),
               " under the current settings (",
               ConfName(current->conf(), current->memory_fraction()), ")");
   }

@@ -107,14 +107,13 @@ void FindRecordFaults(proto::RecordReport* report) {
   for (std::string& fault : *report->mutable_faults())
     fault = CleanText(fault);  // a process's words
   for (const proto::RecordedProcess& process : report->processes()) {
-    const std::string name =
-        process.name().empty() ? std::string() : StrCat(CleanText(process.name()), ": ");
+    const std::string name = process.name().empty() ? "" : StrCat(CleanText(process.name()), ": ");
     if (process.ooms() > 0) {
       report->add_faults(StrCat(name, "out of memory ", FormatCount(process.ooms(), "time")));
     }
     if (!process.error().empty()) {
-      report->add_faults(StrCat(name, ErrorOf(process),
-                                process.ooms() > 0 ? std::string() : HintOfLoneRank(process)));
+      report->add_faults(
+          StrCat(name, ErrorOf(process), process.ooms() > 0 ? "" : HintOfLoneRank(process)));
     }
     for (const proto::RecordedReplay& replay : process.replays()) {
       if (!replay.agrees()) {

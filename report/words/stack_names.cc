@@ -196,7 +196,7 @@ proto::Stack StackNames::Of(uint32_t stack) {
   proto::Stack result;
   result.set_summary(Label(stack));
   const absl::Span<const uint32_t> frames = trace_.stacks[stack];
-  result.set_depth(static_cast<int64_t>(frames.size()));
+  result.set_depth(std::ssize(frames));
   for (size_t i = 0; i < frames.size(); ++i) {
     result.add_frames(WholeFrame(trace_, trace_.stacks.frame(frames[i])));
     if (Origin(frames[i]) == FrameOrigin::kOwn) result.add_own(static_cast<int32_t>(i));

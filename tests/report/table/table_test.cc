@@ -4,7 +4,7 @@
 
 #include "report/page/html.h"
 #include "report/table/tables.h"
-#include "report/text/render_table.h"
+#include "report/text/render.h"
 
 namespace memreplay {
 namespace {
