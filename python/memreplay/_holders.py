@@ -460,6 +460,7 @@ class Holders:
             if was_on:
                 gc.enable()
 
+    @quietly("who holds memory", otherwise={})
     def found(self) -> Dict[str, Any]:
         """Returns the fields of RecordedProcess in proto/record.proto that say who holds memory."""
         growth, held = self._growth(), json.loads(self._held or "{}")
@@ -473,6 +474,7 @@ class Holders:
                 "held": _largest({path: row for path, row in held.items()
                                   if path not in unnamed and 20 * row[1] > held[""][1]}, _REMEDIES[:_KEPT])}
 
+    @quietly("who holds memory", otherwise=())
     def sentences(self) -> List[str]:
         """Returns the same for people, with what to do."""
         found = self.found()

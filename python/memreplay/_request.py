@@ -107,15 +107,16 @@ def _readings(torch: Any, size: int, tensors: _Tensors) -> Iterator[Tuple[str, s
                 continue
             yield f"a value for each pair of rows of {both}, {pairs}", \
                 "; scaled_dot_product_attention() keeps none" if len(pairs) == 4 else "; go through it in pieces"
-    whole = sum(math.prod(shapes[name]) * widths[name] for name in tensors)
-    if len(set(map(id, tensors.values()))) > 1 and 0 <= size - whole < _ROUNDING:
-        yield f"{' and '.join(map(called, tensors))} together, as torch.cat() makes it", ""
     for name in tensors:
         if widths[name] < 4 and fits(shapes[name], 4):
             yield f"a float32 copy of {called(name)} of {widths[name]} bytes an element", "; make it in pieces"
     for name in tensors:
         if fits(shapes[name], widths[name]):
             yield f"one more tensor of the shape and type of {called(name)}", ""
+    large = {name: math.prod(shapes[name]) * widths[name] for name in tensors}
+    large = {name: each for name, each in large.items() if each >= _ROUNDING}
+    if len(large) > 1 and 0 <= size - sum(large.values()) < _ROUNDING:
+        yield f"{' and '.join(map(called, large))} together, as torch.cat() makes it", ""
 
 
 def _broadcast(one: Tuple[int, ...], other: Tuple[int, ...]) -> Optional[Tuple[int, ...]]:
