@@ -2,6 +2,7 @@
 // uses.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,11 +40,34 @@ enum class Evidence : uint8_t {
 };
 inline constexpr size_t kEvidences = static_cast<size_t>(Evidence::kNone) + 1;
 
-// Return stable names in snake_case, for JSON, tables and Perfetto.
-std::string_view CategoryName(Category category);
-std::string_view PhaseName(Phase phase);
-std::string_view EvidenceName(Evidence evidence);
+// Stable names in snake_case, for JSON, tables and Perfetto.
+inline constexpr std::array<std::string_view, kCategories> kCategoryNames = {
+    "parameter", "buffer", "gradient", "optimizer_state", "activation",    "logits", "temporary",
+    "input",     "cache",  "copy",     "workspace",       "communication", "unknown"};
+inline constexpr std::array<std::string_view, kPhases> kPhaseNames = {
+    "load", "forward", "backward", "optimizer", "evaluation", "other"};
+inline constexpr std::array<std::string_view, kEvidences> kEvidenceNames = {
+    "told", "stack", "lifetime", "size", "none"};
+
+constexpr std::string_view CategoryName(Category category) {
+  return kCategoryNames[static_cast<size_t>(category)];
+}
+constexpr std::string_view PhaseName(Phase phase) {
+  return kPhaseNames[static_cast<size_t>(phase)];
+}
+constexpr std::string_view EvidenceName(Evidence evidence) {
+  return kEvidenceNames[static_cast<size_t>(evidence)];
+}
+
 // Returns the category of a schedule's tag: those that `synth` writes, and the names above.
-std::optional<Category> CategoryOfTag(std::string_view tag);
+inline std::optional<Category> CategoryOfTag(std::string_view tag) {
+  if (tag == "optimizer") return Category::kOptimizerState;
+  if (tag == "weight_cast") return Category::kCopy;
+  if (tag == "kv_cache") return Category::kCache;
+  for (size_t i = 0; i < kCategories; ++i) {
+    if (kCategoryNames[i] == tag) return static_cast<Category>(i);
+  }
+  return std::nullopt;
+}
 
 }  // namespace memreplay
