@@ -25,6 +25,36 @@ Tensor NewProduct(Session& s, std::string_view op, const Tensor& of) {
   return grad;
 }
 
+// Returns the scratch memory of efficient attention's backward, which sums dq in fp32: blocks of
+// queries by channels, each with its semaphores. For 16-bit q with more than 64 channels, GPUs with
+// small blocks use a different amount, which is not modelled.
+int64_t GradientBlocks(const Platform& platform, const Tensor& q) {
+  const int64_t channels = q.size(3);
+  const bool fp32 = q.dtype() == DType::kFloat32;
+  const bool small = channels <= 64 || (fp32 && platform.small_attention_blocks);
+  const int64_t side = small ? 64 : 128;
+  const int64_t blocks = q.size(0) * q.size(1) * (RoundUpTo(q.size(2), side) / side) *
+                         (RoundUpTo(channels, side) / side);
+  return blocks * (4 * side * side + (fp32 && !small ? 32 : 16));
+}
+
+Tensors EfficientAttentionGradients(Session& s, const Tensors& kept) {
+  std::array<Tensor, 3> grads = NewHeadGradients(s, kept);
+  const Tensor& query = kept[0];
+  const int64_t row_sums = 4 * query.size(0) * query.size(1) * query.size(2);
+  std::shared_ptr<Storage> product, sums;
+  if (query.dtype() == DType::kFloat32) {
+    // Separate ops sum it over the channels and convert it to the order of heads.
+    product = s.NewScratch("efficient_attention delta product", 4 * query.element_count());
+    sums = s.NewScratch("efficient_attention delta sums", row_sums);
+  }
+  const auto delta = s.NewScratch("efficient_attention delta", row_sums);
+  sums = product = nullptr;
+  const auto blocks =
+      s.NewScratch("efficient_attention dq_accum", GradientBlocks(s.platform(), query));
+  return {grads[0], grads[1], grads[2]};
+}
+
 }  // namespace
 
 Tensor Linear(Session& s, Tensor x, const Tensor& weight, const Tensor& bias,
@@ -103,40 +133,6 @@ Tensor FlashAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor
            });
   return out;
 }
-
-namespace {
-
-// Returns the scratch memory of efficient attention's backward, which sums dq in fp32: blocks of
-// queries by channels, each with its semaphores. For 16-bit q with more than 64 channels, GPUs with
-// small blocks use a different amount, which is not modelled.
-int64_t GradientBlocks(const Platform& platform, const Tensor& q) {
-  const int64_t channels = q.size(3);
-  const bool fp32 = q.dtype() == DType::kFloat32;
-  const bool small = channels <= 64 || (fp32 && platform.small_attention_blocks);
-  const int64_t side = small ? 64 : 128;
-  const int64_t blocks = q.size(0) * q.size(1) * (RoundUpTo(q.size(2), side) / side) *
-                         (RoundUpTo(channels, side) / side);
-  return blocks * (4 * side * side + (fp32 && !small ? 32 : 16));
-}
-
-Tensors EfficientAttentionGradients(Session& s, const Tensors& kept) {
-  std::array<Tensor, 3> grads = NewHeadGradients(s, kept);
-  const Tensor& query = kept[0];
-  const int64_t row_sums = 4 * query.size(0) * query.size(1) * query.size(2);
-  std::shared_ptr<Storage> product, sums;
-  if (query.dtype() == DType::kFloat32) {
-    // Separate ops sum it over the channels and convert it to the order of heads.
-    product = s.NewScratch("efficient_attention delta product", 4 * query.element_count());
-    sums = s.NewScratch("efficient_attention delta sums", row_sums);
-  }
-  const auto delta = s.NewScratch("efficient_attention delta", row_sums);
-  sums = product = nullptr;
-  const auto blocks =
-      s.NewScratch("efficient_attention dq_accum", GradientBlocks(s.platform(), query));
-  return {grads[0], grads[1], grads[2]};
-}
-
-}  // namespace
 
 Tensor EfficientAttention(Session& s, const Tensor& q, const Tensor& k, const Tensor& v) {
   Tensor seed;

@@ -3,7 +3,6 @@
 #include <memory>
 #include <utility>
 
-#include "synth/nanogpt_compiled.h"
 #include "synth/ops.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
@@ -249,7 +248,7 @@ absl::Status Validate(const NanoGptConfig& c) {
 absl::StatusOr<Trace> Program(const NanoGptConfig& config) {
   RETURN_IF_ERROR(Validate(config));
   const auto make = [&config](Session& s) -> std::unique_ptr<Model> {
-    if (config.compile) return std::make_unique<CompiledNanoGpt>(s, config);
+    if (config.compile) return CompiledModel(s, config);
     return std::make_unique<NanoGpt>(s, config);
   };
   return TrainingProgram(config, config.block_size, make, ProgramHeader(config, "nanogpt"));

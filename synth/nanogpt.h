@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,9 @@ class NanoGpt : public Model {
   std::vector<Block> blocks_;
   Weights ln_f_;
 };
+
+// Makes nanoGPT as torch.compile() runs it (nanogpt_compiled.cc).
+std::unique_ptr<Model> CompiledModel(Session& s, const NanoGptConfig& config);
 
 // Returns an error for what nanoGPT or PyTorch would reject, and for what is too large to write.
 absl::Status Validate(const NanoGptConfig& config);

@@ -32,6 +32,39 @@ Tensors SameGradient(Session& /*s*/, const Tensors& grads, const Tensors& /*save
   return {grads[0]};
 }
 
+Tensor FusedRmsNorm(Session& s, const Tensor& x, const Tensor& weight) {
+  Sizes rows = x.sizes();
+  rows.back() = 1;
+  Tensor y = s.New("rms_norm", x.sizes(), DType::kFloat32);                // 4 BTC
+  Tensor rstd = s.New("rms_norm rstd", std::move(rows), DType::kFloat32);  // 4 BT
+  s.Record(
+      {x, weight}, {y}, {x, rstd},
+      [channels = x.size(-1)](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
+        Tensor dx = session.New("rms_norm dx", saved[0].sizes(), DType::kFloat32, kTemporary);
+        Tensor dw = session.New("rms_norm dweight", {channels}, DType::kFloat32, kTemporary);
+        return {std::move(dx), std::move(dw)};
+      });
+  return y;
+}
+
+// Returns log probabilities of the logits' type, since an explicit dtype keeps autocast from
+// casting.
+Tensor LogSoftmax(Session& s, const Tensor& logits) {
+  Tensor y = s.New("log_softmax", logits.sizes(), logits.dtype(), kLogits);  // h BTV
+  s.Record({logits}, {y}, {y},
+           OneGradient("log_softmax grad", std::nullopt, std::nullopt, kLogits));
+  return y;
+}
+
+Tensor NllLoss(Session& s, const Tensor& log_probabilities, const Tensor& targets) {
+  Tensor loss = s.New("loss", {}, DType::kFloat32, kLogits);
+  Tensor weight = s.New("total_weight", {}, DType::kFloat32, kLogits);
+  s.Record(
+      {log_probabilities}, {loss}, {log_probabilities, targets, weight},
+      OneGradient("nll_loss grad", log_probabilities.sizes(), log_probabilities.dtype(), kLogits));
+  return loss;
+}
+
 }  // namespace
 
 Tensor Add(Session& s, const Tensor& a, const Tensor& b) {
@@ -184,25 +217,6 @@ Tensor Rsqrt(Session& s, Tensor x) {
   return y;
 }
 
-namespace {
-
-Tensor FusedRmsNorm(Session& s, const Tensor& x, const Tensor& weight) {
-  Sizes rows = x.sizes();
-  rows.back() = 1;
-  Tensor y = s.New("rms_norm", x.sizes(), DType::kFloat32);                // 4 BTC
-  Tensor rstd = s.New("rms_norm rstd", std::move(rows), DType::kFloat32);  // 4 BT
-  s.Record(
-      {x, weight}, {y}, {x, rstd},
-      [channels = x.size(-1)](Session& session, const Tensors&, const Tensors& saved) -> Tensors {
-        Tensor dx = session.New("rms_norm dx", saved[0].sizes(), DType::kFloat32, kTemporary);
-        Tensor dw = session.New("rms_norm dweight", {channels}, DType::kFloat32, kTemporary);
-        return {std::move(dx), std::move(dw)};
-      });
-  return y;
-}
-
-}  // namespace
-
 Tensor RmsNorm(Session& s, const Tensor& x, const Tensor& weight, bool fused) {
   const Scope scope(s, "rms_norm");
   if (fused) return FusedRmsNorm(s, x, weight);
@@ -227,28 +241,6 @@ Tensor Rotate(Session& s, const Tensor& x, const Tensor& angles) {
            });
   return y;
 }
-
-namespace {
-
-// Returns log probabilities of the logits' type, since an explicit dtype keeps autocast from
-// casting.
-Tensor LogSoftmax(Session& s, const Tensor& logits) {
-  Tensor y = s.New("log_softmax", logits.sizes(), logits.dtype(), kLogits);  // h BTV
-  s.Record({logits}, {y}, {y},
-           OneGradient("log_softmax grad", std::nullopt, std::nullopt, kLogits));
-  return y;
-}
-
-Tensor NllLoss(Session& s, const Tensor& log_probabilities, const Tensor& targets) {
-  Tensor loss = s.New("loss", {}, DType::kFloat32, kLogits);
-  Tensor weight = s.New("total_weight", {}, DType::kFloat32, kLogits);
-  s.Record(
-      {log_probabilities}, {loss}, {log_probabilities, targets, weight},
-      OneGradient("nll_loss grad", log_probabilities.sizes(), log_probabilities.dtype(), kLogits));
-  return loss;
-}
-
-}  // namespace
 
 Tensor CrossEntropy(Session& s, const Tensor& logits, const Tensor& targets) {
   const Scope scope(s, "cross_entropy");

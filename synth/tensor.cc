@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "synth/autograd.h"
 #include "synth/session.h"
 
 namespace memreplay::synth {

@@ -82,7 +82,7 @@ class Tensor {
   Tensor AsView() const;
   Tensor Detached() const { return View(impl_->sizes, impl_->strides); }
 
-  // --- autograd (autograd.h)
+  // --- autograd (session.h)
   bool requires_grad() const { return defined() && (impl_->is_leaf || impl_->grad_fn != nullptr); }
   // Makes the tensor a leaf: backward() stores its gradient in grad().
   void RequireGrad() { impl_->is_leaf = true; }

@@ -26,33 +26,6 @@ std::optional<double> CapabilityOf(const TrainerConfig& config) {
   return capability;
 }
 
-}  // namespace
-
-bool TrainerConfig::TorchAtLeast(int major, int minor) const {
-  const std::vector<std::string> parts = absl::StrSplit(torch_version, '.');
-  int given_major = 0;
-  int given_minor = 0;
-  const bool known = parts.size() >= 2 && absl::SimpleAtoi(parts[0], &given_major) &&
-                     absl::SimpleAtoi(parts[1], &given_minor);
-  return known && (given_major > major || (given_major == major && given_minor >= minor));
-}
-
-std::string TrainerConfig::AttentionFor(int64_t channels_per_head) const {
-  if (attention != "auto") return attention;
-  if (!TorchAtLeast(2, 0)) return "manual";
-  const bool flash = dtype != "float32" && CapabilityOf(*this).value_or(kUsualCapability) >= 8 &&
-                     channels_per_head <= 256;
-  return flash ? "flash" : "efficient";
-}
-
-std::optional<DType> TrainerConfig::autocast() const {
-  if (dtype == "float16") return DType::kFloat16;
-  if (dtype == "bfloat16") return DType::kBFloat16;
-  return std::nullopt;
-}
-
-namespace {
-
 struct Multiprocessors {
   int64_t count, threads;  // threads per multiprocessor
 };
@@ -94,6 +67,29 @@ DeviceAlgorithms AlgorithmsOf(const TrainerConfig& config) {
 }
 
 }  // namespace
+
+bool TrainerConfig::TorchAtLeast(int major, int minor) const {
+  const std::vector<std::string> parts = absl::StrSplit(torch_version, '.');
+  int given_major = 0;
+  int given_minor = 0;
+  const bool known = parts.size() >= 2 && absl::SimpleAtoi(parts[0], &given_major) &&
+                     absl::SimpleAtoi(parts[1], &given_minor);
+  return known && (given_major > major || (given_major == major && given_minor >= minor));
+}
+
+std::string TrainerConfig::AttentionFor(int64_t channels_per_head) const {
+  if (attention != "auto") return attention;
+  if (!TorchAtLeast(2, 0)) return "manual";
+  const bool flash = dtype != "float32" && CapabilityOf(*this).value_or(kUsualCapability) >= 8 &&
+                     channels_per_head <= 256;
+  return flash ? "flash" : "efficient";
+}
+
+std::optional<DType> TrainerConfig::autocast() const {
+  if (dtype == "float16") return DType::kFloat16;
+  if (dtype == "bfloat16") return DType::kBFloat16;
+  return std::nullopt;
+}
 
 Platform TrainerConfig::platform() const {
   Platform platform;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "synth/autograd.h"
 #include "synth/session.h"
 #include "synth/tensor.h"
 #include "synth/trainer_config.h"

@@ -5,7 +5,6 @@
 #include "cuda/cuda_context.h"
 #include "cuda/cuda_device.h"
 #include "cuda/cuda_driver.h"
-#include "cuda/driver_costs.h"
 #include "cuda/verify.h"
 
 namespace memreplay {

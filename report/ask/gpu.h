@@ -68,7 +68,7 @@ class GpuCard {
   // pools; the kernels cannot be loaded.
   virtual absl::StatusOr<std::unique_ptr<GpuSession>> Start(const GpuSessionOptions& options) = 0;
   // Calls every function that a sweep counts, with several sizes; TakeTimes() returns their times.
-  // See cuda/driver_costs.h.
+  // See cuda/cuda_device.h.
   virtual absl::Status MeasureCosts() = 0;
   // Returns the driver calls since the last TakeTimes(), by call and size.
   virtual std::vector<proto::GpuTime> TakeTimes() = 0;

@@ -1,8 +1,7 @@
-#include "cuda/driver_costs.h"
-
 #include <memory>
 #include <string>
 
+#include "cuda/cuda_device.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cuda/fake_driver/fake_driver.h"

@@ -1,11 +1,10 @@
 // Tests the rules by which tensors live and die, on graphs small enough to check by hand.
-#include "synth/autograd.h"
-
 #include <string>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "synth/ops.h"
+#include "synth/session.h"
 #include "tests/trace/support/program_digest.h"
 
 namespace memreplay::synth {
