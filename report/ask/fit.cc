@@ -15,7 +15,6 @@
 #include "sim/run/parallel.h"
 #include "sim/study/study.h"
 #include "sim/study/what_if.h"
-#include "sim/whatif/largest_fit.h"
 #include "sim/whatif/smallest_capacity.h"
 #include "sim/whatif/sweep.h"
 #include "sim/workload/lifetimes.h"

@@ -22,13 +22,12 @@ void Count(const Event& event, int direction, MemoryStats* stats) {
     }
   };
   const int64_t size = event.size.signed_value();
-  change(stats->allocation, 1);
-  change(stats->active, 1);
-  change(stats->segment, 1);
-  change(stats->allocated_bytes, size);
-  change(stats->active_bytes, size);
-  change(stats->requested_bytes, size);
-  change(stats->reserved_bytes, size);
+  for (StatArray* number : {&stats->allocation, &stats->active, &stats->segment})
+    change(*number, 1);
+  for (StatArray* bytes : {&stats->allocated_bytes, &stats->active_bytes, &stats->requested_bytes,
+                           &stats->reserved_bytes}) {
+    change(*bytes, size);
+  }
 }
 
 }  // namespace

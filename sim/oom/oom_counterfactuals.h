@@ -9,7 +9,6 @@
 #include "sim/oom/oom_scene.h"
 #include "sim/recording/replay_settings.h"
 #include "sim/run/progress.h"
-#include "sim/run/run.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/units.h"
 

@@ -49,12 +49,6 @@ class Witness final : public Observer, public Intervention {
   MemoryState at_;
 };
 
-Bytes Reserved(const MemoryState& state) {
-  Bytes sum;
-  for (const SegmentInfo& segment : state) sum += segment.total_size;
-  return sum;
-}
-
 // Returns the share of the device that PyTorch may use when `request` comes.
 double FractionAt(const Schedule& schedule, const ReplaySettings& settings, size_t request) {
   double fraction = settings.fraction.value_or(settings.config.per_process_memory_fraction);
@@ -87,7 +81,7 @@ OomScene SceneOf(const Schedule& schedule, Witness& witness) {
   scene.requested = schedule.requests()[scene.request].size;
   scene.before = std::move(witness.before_);
   scene.at = std::move(witness.at_);
-  scene.reserved = Reserved(scene.at);
+  for (const SegmentInfo& segment : scene.at) scene.reserved += segment.total_size;
   scene.device_free = scene.oom.device_free();
   scene.grantable = scene.device_free;
   return scene;

@@ -1,11 +1,10 @@
-#include "sim/recording/hidden_extents.h"
-
 #include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "sim/recording/start_parts.h"
 #include "sim/settings/size_rules.h"
 
 namespace memreplay {

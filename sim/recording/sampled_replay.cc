@@ -5,34 +5,56 @@
 #include "trace/value/memory_state.h"
 
 namespace memreplay {
+namespace {
 
-void SnapshotEcho::EchoSnapshots() {
-  const EventView recorded = schedule_.recorded();
-  while (position_ < recorded.size() && recorded[position_].kind == EventKind::kSnapshot) {
-    Event snapshot = recorded[position_++];
-    snapshot.size = active_;
-    next_->OnEvent(snapshot);
+// An observer that passes events on and inserts the recording's `snapshot` events, after as many
+// events as in the recording, with the simulated active bytes. No request of an allocator causes
+// them. O(1) per event.
+class SnapshotEcho final : public Observer {
+ public:
+  // `schedule`, `usage` and `next` must outlive this; `usage` must see each event before this does.
+  SnapshotEcho(const Schedule& schedule, const UsageObserver& usage, Observer* next)
+      : schedule_(schedule), usage_(usage), next_(next) {}
+
+  Needs needs() const override { return {.requests = next_->needs().requests}; }
+  void OnStart(const MemoryState& state, const Allocator& allocator) override {
+    active_ = usage_.current().active();
+    next_->OnStart(state, allocator);
   }
-}
 
-void SnapshotEcho::OnEvent(const Event& event) {
-  if (IsTraced(event.kind)) {
-    EchoSnapshots();
-    ++position_;
+  void OnRequest(size_t request) override { next_->OnRequest(request); }
+  void OnEvent(const Event& event) override {
+    if (IsTraced(event.kind)) {
+      EchoSnapshots();
+      ++position_;
+    }
+    next_->OnEvent(event);
+    active_ = usage_.current().active();
   }
-  next_->OnEvent(event);
-  active_ = usage_.current().active();
-}
 
-void SnapshotEcho::OnStart(const MemoryState& state, const Allocator& allocator) {
-  active_ = usage_.current().active();
-  next_->OnStart(state, allocator);
-}
+  void OnEnd() override {
+    EchoSnapshots();  // the last ones of the recording
+    next_->OnEnd();
+  }
 
-void SnapshotEcho::OnEnd() {
-  EchoSnapshots();  // the last ones of the recording
-  next_->OnEnd();
-}
+ private:
+  void EchoSnapshots() {
+    const EventView recorded = schedule_.recorded();
+    while (position_ < recorded.size() && recorded[position_].kind == EventKind::kSnapshot) {
+      Event snapshot = recorded[position_++];
+      snapshot.size = active_;
+      next_->OnEvent(snapshot);
+    }
+  }
+
+  const Schedule& schedule_;
+  const UsageObserver& usage_;
+  Observer* next_;
+  size_t position_ = 0;  // in Schedule::recorded()
+  Bytes active_;         // before the current event
+};
+
+}  // namespace
 
 SampledReplay ReplaySampled(const Schedule& schedule, const ReplaySettings& settings,
                             Observer* extra, bool keep_segments, bool stop_at_divergence,

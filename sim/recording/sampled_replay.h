@@ -13,31 +13,6 @@
 
 namespace memreplay {
 
-// An observer that passes events on and inserts the recording's `snapshot` events, after as many
-// events as in the recording, with the simulated active bytes. No request of an allocator causes
-// them. O(1) per event.
-class SnapshotEcho final : public Observer {
- public:
-  // `schedule`, `usage` and `next` must outlive this; `usage` must see each event before this does.
-  SnapshotEcho(const Schedule& schedule, const UsageObserver& usage, Observer* next)
-      : schedule_(schedule), usage_(usage), next_(next) {}
-
-  Needs needs() const override { return {.requests = next_->needs().requests}; }
-  void OnStart(const MemoryState& state, const Allocator& allocator) override;
-  void OnRequest(size_t request) override { next_->OnRequest(request); }
-  void OnEvent(const Event& event) override;
-  void OnEnd() override;
-
- private:
-  void EchoSnapshots();
-
-  const Schedule& schedule_;
-  const UsageObserver& usage_;
-  Observer* next_;
-  size_t position_ = 0;  // in Schedule::recorded()
-  Bytes active_;         // before the current event
-};
-
 // An exact replay, and what observers saw of it.
 struct SampledReplay {
   ExactReplayResult exact;

@@ -1,5 +1,3 @@
-#include "sim/recording/start_segments.h"
-
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -8,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "sim/model/block.h"
+#include "sim/recording/start_parts.h"
 #include "sim/settings/size_rules.h"
 
 namespace memreplay {

@@ -5,8 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "sim/recording/hidden_extents.h"
-#include "sim/recording/start_segments.h"
+#include "sim/recording/start_parts.h"
 #include "sim/settings/size_rules.h"
 
 namespace memreplay {

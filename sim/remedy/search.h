@@ -14,7 +14,7 @@
 #include "sim/run/progress.h"
 #include "sim/study/study.h"
 #include "sim/study/what_if.h"
-#include "sim/whatif/largest_fit.h"
+#include "sim/whatif/smallest_capacity.h"
 #include "trace/value/units.h"
 
 namespace memreplay {

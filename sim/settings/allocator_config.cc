@@ -37,11 +37,92 @@ class ValueSetter {
                                              "; this is an error in PyTorch ", profile_.release));
   }
 
-  absl::Status Set(ConfKey key, const std::string& value);
+  absl::Status Set(ConfKey key, const std::string& value) {
+    AllocatorConfig& c = config_;
+    bool unused = false;
+    switch (key) {
+      case ConfKey::kBackend: return SetBackend(value);
+      case ConfKey::kMaxSplitSizeMb: return SetMiB(key, value, &c.max_split_size);
+      case ConfKey::kMaxNonSplitRoundingMb: return SetMiB(key, value, &c.max_non_split_rounding);
+      case ConfKey::kLargeSegmentSizeMb: return SetMiB(key, value, &c.large_segment_size);
+      case ConfKey::kExpandableSegments: return SetBool(key, value, &c.expandable_segments);
+      case ConfKey::kReleaseLockOnCudamalloc:
+        return SetBool(key, value, &c.release_lock_on_cudamalloc);
+      case ConfKey::kGraphCaptureRecordStreamReuse:
+        return SetBool(key, value, &c.graph_capture_record_stream_reuse);
+      case ConfKey::kThrowOnCudamallocOom: return SetBool(key, value, &c.throw_on_cudamalloc_oom);
+      case ConfKey::kPinnedUseCudaHostRegister:
+      case ConfKey::kPinnedUseBackgroundThreads:
+      case ConfKey::kPinnedFreeCatchAll: return SetBool(key, value, &unused);
+      case ConfKey::kPinnedNumRegisterThreads:
+      case ConfKey::kPinnedReserveSegmentSizeMb:
+      case ConfKey::kPinnedMaxRoundThresholdMb:
+      case ConfKey::kPinnedMaxCachedSizeMb: return CheckPinned(key, value);
+      case ConfKey::kGarbageCollectionThreshold: {
+        const std::optional<double> threshold = ConfDouble(value);
+        if (!threshold || !(*threshold > 0 && *threshold < 1)) {
+          return Bad(key, "a number between 0 and 1, both excluded", value);
+        }
+        c.garbage_collection_threshold = *threshold;
+        return absl::OkStatus();
+      }
+      case ConfKey::kPerProcessMemoryFraction: {
+        const std::optional<double> fraction = ConfDouble(value);
+        if (!fraction || !(*fraction >= 0 && *fraction <= 1)) {
+          return Bad(key, "a number from 0 to 1", value);
+        }
+        c.per_process_memory_fraction = *fraction;
+        return absl::OkStatus();
+      }
+      case ConfKey::kRoundupPower2Divisions: {
+        const std::optional<uint64_t> divisions = Integer(value);
+        if (!divisions || !std::has_single_bit(*divisions)) {
+          return Bad(key, "a power of two or a list such as [64:8,>:1]", value);
+        }
+        c.roundup_power2_divisions.fill(*divisions);
+        return absl::OkStatus();
+      }
+      case ConfKey::kExpandableSegmentsReserve: SetReserve(value); return absl::OkStatus();
+      case ConfKey::kExpandableSegmentsReserveByClass:
+        // Only a C++ call, which traces do not show, assigns a class to a stream.
+        return absl::OkStatus();
+    }
+    return absl::OkStatus();
+  }
+
   // Applies one "boundary:divisions" of a list. `last` is the index that the previous one set, null
   // before the first.
   absl::Status SetDivisions(const std::string& boundary, const std::string& value,
-                            std::optional<size_t>* last);
+                            std::optional<size_t>* last) {
+    const ConfKey key = ConfKey::kRoundupPower2Divisions;
+    auto& table = config_.roundup_power2_divisions;
+    const bool is_rest = boundary == ">";
+    size_t index = 0;
+    if (!is_rest) {
+      const std::optional<uint64_t> mib = ConfUnsigned(boundary);
+      if (!mib || !std::has_single_bit(*mib)) {
+        return Bad(key, "boundaries that are powers of two", boundary);
+      }
+      index = std::min<size_t>(std::bit_width(*mib) - 1, table.size() - 1);
+    }
+    const std::optional<uint64_t> divisions = Integer(value);
+    if (!divisions || !(std::has_single_bit(*divisions) ||
+                        (*divisions == 0 && profile_.division_list_allows_zero))) {
+      return Bad(key,
+                 profile_.division_list_allows_zero ? "divisions that are powers of two or 0"
+                                                    : "divisions that are powers of two",
+                 value);
+    }
+    if (is_rest) {
+      const size_t from = last->value_or(0) + (profile_.division_list_rest_excludes_last ? 1 : 0);
+      for (size_t i = from; i < table.size(); ++i) table[i] = *divisions;
+      return absl::OkStatus();
+    }
+    if (!last->has_value()) std::fill_n(table.begin(), index, *divisions);
+    table[index] = *divisions;
+    *last = index;
+    return absl::OkStatus();
+  }
 
  private:
   absl::Status Bad(ConfKey key, std::string_view expected, const std::string& value) const {
@@ -50,175 +131,85 @@ class ValueSetter {
   std::optional<uint64_t> Integer(const std::string& value) const {
     return profile_.conf_shared_parser ? ConfUnsigned(value) : ConfInt(value);
   }
-  absl::Status SetBool(ConfKey key, const std::string& value, bool* to) const;
-  absl::Status SetMiB(ConfKey key, const std::string& value, Bytes* to) const;
-  absl::Status SetBackend(const std::string& value);
-  absl::Status CheckPinned(ConfKey key, const std::string& value) const;
-  void SetReserve(const std::string& value);
+  absl::Status SetBool(ConfKey key, const std::string& value, bool* to) const {
+    if (value != "True" && value != "False") return Bad(key, "True or False", value);
+    *to = value == "True";
+    return absl::OkStatus();
+  }
+
+  absl::Status SetMiB(ConfKey key, const std::string& value, Bytes* to) const {
+    const std::optional<uint64_t> mib = Integer(value);
+    if (!mib) return Bad(key, "a number of MiB", value);
+    if (key == ConfKey::kLargeSegmentSizeMb) {
+      if (*mib <= kMinLargeAllocMiB) {
+        return Bad(key, StrCat("more than ", kMinLargeAllocMiB), value);
+      }
+    } else if (profile_.max_split_may_equal_large_segment) {
+      const uint64_t least = config_.large_segment_size.value() >> kMiBShift;
+      if (*mib < least) return Bad(key, StrCat("at least ", least), value);
+    } else if (*mib <= kLargeBufferMiB) {
+      return Bad(key, StrCat("more than ", kLargeBufferMiB), value);
+    }
+    *to = FromMiB(*mib);
+    return absl::OkStatus();
+  }
+
+  absl::Status SetBackend(const std::string& value) {
+    if (value != "native" && value != "cudaMallocAsync") {
+      return Bad(ConfKey::kBackend, "native or cudaMallocAsync", value);
+    }
+    const bool is_native = value == "native";
+    if (is_native != (config_.backend == Backend::kNative)) {
+      return Bad(ConfKey::kBackend, "the backend chosen when PyTorch was loaded", value);
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckPinned(ConfKey key, const std::string& value) const {
+    const std::optional<uint64_t> number = Integer(value);
+    if (!number) return Bad(key, "a number", value);
+    if (key == ConfKey::kPinnedNumRegisterThreads &&
+        (!std::has_single_bit(*number) || *number > kMaxRegisterThreads)) {
+      return Bad(key, StrCat("a power of two up to ", kMaxRegisterThreads), value);
+    }
+    if (key == ConfKey::kPinnedReserveSegmentSizeMb && *number == 0) {
+      return Bad(key, "more than 0", value);
+    }
+    return absl::OkStatus();
+  }
+
+  void SetReserve(const std::string& value) {
+    std::string_view number = value;
+    const bool is_gib = !number.empty() && (number.back() == 'G' || number.back() == 'g');
+    if (is_gib) number.remove_suffix(1);
+    if (!number.empty() && number.front() == '+') number.remove_prefix(1);
+    double amount = 0;
+    const auto [end, error] =
+        absl::from_chars(number.data(), number.data() + number.size(), amount);
+    // Abseil also reads hexadecimal numbers.
+    if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(amount) ||
+        amount <= 0 || number.find_first_of("xX") != number.npos) {
+      if (warnings_ != nullptr) {
+        warnings_->push_back(StrCat(
+            "expandable_segments_reserve: expected a positive share such as 0.5 or a size such as "
+            "40G, found \"",
+            value, "\"; PyTorch ignores it with a warning"));
+      }
+      return;
+    }
+    ExpandableReserve reserve;
+    if (is_gib) {  // 2^33 GiB is beyond any device and still fits
+      reserve.bytes = Bytes(static_cast<uint64_t>(std::min(amount, 0x1p33) * 0x1p30));
+    } else {
+      reserve.share = amount;
+    }
+    config_.expandable_segments_reserve = reserve;
+  }
 
   const TorchProfile& profile_;
   AllocatorConfig& config_;
   std::vector<std::string>* warnings_;
 };
-
-absl::Status ValueSetter::SetBool(ConfKey key, const std::string& value, bool* to) const {
-  if (value != "True" && value != "False") return Bad(key, "True or False", value);
-  *to = value == "True";
-  return absl::OkStatus();
-}
-
-absl::Status ValueSetter::SetMiB(ConfKey key, const std::string& value, Bytes* to) const {
-  const std::optional<uint64_t> mib = Integer(value);
-  if (!mib) return Bad(key, "a number of MiB", value);
-  if (key == ConfKey::kLargeSegmentSizeMb) {
-    if (*mib <= kMinLargeAllocMiB) {
-      return Bad(key, StrCat("more than ", kMinLargeAllocMiB), value);
-    }
-  } else if (profile_.max_split_may_equal_large_segment) {
-    const uint64_t least = config_.large_segment_size.value() >> kMiBShift;
-    if (*mib < least) return Bad(key, StrCat("at least ", least), value);
-  } else if (*mib <= kLargeBufferMiB) {
-    return Bad(key, StrCat("more than ", kLargeBufferMiB), value);
-  }
-  *to = FromMiB(*mib);
-  return absl::OkStatus();
-}
-
-absl::Status ValueSetter::SetBackend(const std::string& value) {
-  if (value != "native" && value != "cudaMallocAsync") {
-    return Bad(ConfKey::kBackend, "native or cudaMallocAsync", value);
-  }
-  const bool is_native = value == "native";
-  if (is_native != (config_.backend == Backend::kNative)) {
-    return Bad(ConfKey::kBackend, "the backend chosen when PyTorch was loaded", value);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ValueSetter::CheckPinned(ConfKey key, const std::string& value) const {
-  const std::optional<uint64_t> number = Integer(value);
-  if (!number) return Bad(key, "a number", value);
-  if (key == ConfKey::kPinnedNumRegisterThreads &&
-      (!std::has_single_bit(*number) || *number > kMaxRegisterThreads)) {
-    return Bad(key, StrCat("a power of two up to ", kMaxRegisterThreads), value);
-  }
-  if (key == ConfKey::kPinnedReserveSegmentSizeMb && *number == 0) {
-    return Bad(key, "more than 0", value);
-  }
-  return absl::OkStatus();
-}
-
-void ValueSetter::SetReserve(const std::string& value) {
-  std::string_view number = value;
-  const bool is_gib = !number.empty() && (number.back() == 'G' || number.back() == 'g');
-  if (is_gib) number.remove_suffix(1);
-  if (!number.empty() && number.front() == '+') number.remove_prefix(1);
-  double amount = 0;
-  const auto [end, error] = absl::from_chars(number.data(), number.data() + number.size(), amount);
-  // Abseil also reads hexadecimal numbers.
-  if (error != std::errc() || end != number.data() + number.size() || !std::isfinite(amount) ||
-      amount <= 0 || number.find_first_of("xX") != number.npos) {
-    if (warnings_ != nullptr) {
-      warnings_->push_back(StrCat(
-          "expandable_segments_reserve: expected a positive share such as 0.5 or a size such as "
-          "40G, found \"",
-          value, "\"; PyTorch ignores it with a warning"));
-    }
-    return;
-  }
-  ExpandableReserve reserve;
-  if (is_gib) {  // 2^33 GiB is beyond any device and still fits
-    reserve.bytes = Bytes(static_cast<uint64_t>(std::min(amount, 0x1p33) * 0x1p30));
-  } else {
-    reserve.share = amount;
-  }
-  config_.expandable_segments_reserve = reserve;
-}
-
-absl::Status ValueSetter::Set(ConfKey key, const std::string& value) {
-  AllocatorConfig& c = config_;
-  bool unused = false;
-  switch (key) {
-    case ConfKey::kBackend: return SetBackend(value);
-    case ConfKey::kMaxSplitSizeMb: return SetMiB(key, value, &c.max_split_size);
-    case ConfKey::kMaxNonSplitRoundingMb: return SetMiB(key, value, &c.max_non_split_rounding);
-    case ConfKey::kLargeSegmentSizeMb: return SetMiB(key, value, &c.large_segment_size);
-    case ConfKey::kExpandableSegments: return SetBool(key, value, &c.expandable_segments);
-    case ConfKey::kReleaseLockOnCudamalloc:
-      return SetBool(key, value, &c.release_lock_on_cudamalloc);
-    case ConfKey::kGraphCaptureRecordStreamReuse:
-      return SetBool(key, value, &c.graph_capture_record_stream_reuse);
-    case ConfKey::kThrowOnCudamallocOom: return SetBool(key, value, &c.throw_on_cudamalloc_oom);
-    case ConfKey::kPinnedUseCudaHostRegister:
-    case ConfKey::kPinnedUseBackgroundThreads:
-    case ConfKey::kPinnedFreeCatchAll: return SetBool(key, value, &unused);
-    case ConfKey::kPinnedNumRegisterThreads:
-    case ConfKey::kPinnedReserveSegmentSizeMb:
-    case ConfKey::kPinnedMaxRoundThresholdMb:
-    case ConfKey::kPinnedMaxCachedSizeMb: return CheckPinned(key, value);
-    case ConfKey::kGarbageCollectionThreshold: {
-      const std::optional<double> threshold = ConfDouble(value);
-      if (!threshold || !(*threshold > 0 && *threshold < 1)) {
-        return Bad(key, "a number between 0 and 1, both excluded", value);
-      }
-      c.garbage_collection_threshold = *threshold;
-      return absl::OkStatus();
-    }
-    case ConfKey::kPerProcessMemoryFraction: {
-      const std::optional<double> fraction = ConfDouble(value);
-      if (!fraction || !(*fraction >= 0 && *fraction <= 1)) {
-        return Bad(key, "a number from 0 to 1", value);
-      }
-      c.per_process_memory_fraction = *fraction;
-      return absl::OkStatus();
-    }
-    case ConfKey::kRoundupPower2Divisions: {
-      const std::optional<uint64_t> divisions = Integer(value);
-      if (!divisions || !std::has_single_bit(*divisions)) {
-        return Bad(key, "a power of two or a list such as [64:8,>:1]", value);
-      }
-      c.roundup_power2_divisions.fill(*divisions);
-      return absl::OkStatus();
-    }
-    case ConfKey::kExpandableSegmentsReserve: SetReserve(value); return absl::OkStatus();
-    case ConfKey::kExpandableSegmentsReserveByClass:
-      // Only a C++ call, which traces do not show, assigns a class to a stream.
-      return absl::OkStatus();
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ValueSetter::SetDivisions(const std::string& boundary, const std::string& value,
-                                       std::optional<size_t>* last) {
-  const ConfKey key = ConfKey::kRoundupPower2Divisions;
-  auto& table = config_.roundup_power2_divisions;
-  const bool is_rest = boundary == ">";
-  size_t index = 0;
-  if (!is_rest) {
-    const std::optional<uint64_t> mib = ConfUnsigned(boundary);
-    if (!mib || !std::has_single_bit(*mib)) {
-      return Bad(key, "boundaries that are powers of two", boundary);
-    }
-    index = std::min<size_t>(std::bit_width(*mib) - 1, table.size() - 1);
-  }
-  const std::optional<uint64_t> divisions = Integer(value);
-  if (!divisions || !(std::has_single_bit(*divisions) ||
-                      (*divisions == 0 && profile_.division_list_allows_zero))) {
-    return Bad(key,
-               profile_.division_list_allows_zero ? "divisions that are powers of two or 0"
-                                                  : "divisions that are powers of two",
-               value);
-  }
-  if (is_rest) {
-    const size_t from = last->value_or(0) + (profile_.division_list_rest_excludes_last ? 1 : 0);
-    for (size_t i = from; i < table.size(); ++i) table[i] = *divisions;
-    return absl::OkStatus();
-  }
-  if (!last->has_value()) std::fill_n(table.begin(), index, *divisions);
-  table[index] = *divisions;
-  *last = index;
-  return absl::OkStatus();
-}
 
 // What both grammars have: the tokens, of which one is the current one, and errors about them.
 class Grammar {

@@ -266,23 +266,130 @@ class Opening {
   Opening(const std::shared_ptr<const Trace>& trace, const SettingsRequest& request, size_t threads)
       : trace_(trace), request_(request), threads_(threads), known_(trace->devices.size()) {}
 
-  absl::StatusOr<OpenedFile> Run() &&;
+  absl::StatusOr<OpenedFile> Run() && {
+    ASSIGN_OR_RETURN(settings_, ResolveSettings(*trace_, request_));
+    FindHypotheses();
+    std::optional<Attempt> best;
+    if (HasEvents() && (!is_release_given() || !hypotheses_.empty())) {
+      BuildSchedules();
+      ASSIGN_OR_RETURN(best, ChooseRelease());
+    }
+    for (size_t device = 0; best.has_value() && device < known_.size(); ++device) {
+      if (!schedules_[device].has_value()) continue;
+      SampledReplay& replay = *best->devices[device];
+      const RecordingFollowed followed = FollowedBy(replay.exact);
+      if (!followed.exact && Explain(device, *best->profile, followed)) continue;
+      known_[device].schedule = std::move(schedules_[device]);
+      known_[device].categories = std::move(sought_[device]);
+      // A replay that diverged was stopped before its end.
+      if (!followed.divergence.has_value()) {
+        known_[device].exact = std::move(replay);
+      } else {
+        known_[device].start = std::move(replay.exact);
+      }
+    }
+    OpenedFile opened;
+    for (size_t device = 0; device < known_.size(); ++device) {
+      // The settings are others than those of the attempts.
+      if (explained_ != trace_) known_[device].start.reset();
+      opened.devices.push_back(
+          std::make_unique<const Study>(explained_, device, settings_, std::move(known_[device])));
+    }
+    opened.settings = std::move(settings_);
+    opened.trace = std::move(explained_);
+    return opened;
+  }
 
  private:
   bool is_release_given() const { return settings_.torch.fitting.size() < 2; }
-  bool HasEvents() const;
-  void FindHypotheses();
+  bool HasEvents() const {
+    return std::any_of(trace_->devices.begin(), trace_->devices.end(),
+                       [](const DeviceTrace& device) { return !device.events.empty(); });
+  }
+
+  void FindHypotheses() {
+    const bool is_recorded_release = !request_.torch.has_value() || request_.torch_is_as_recorded;
+    for (const Hypothesis& hypothesis : AllHypotheses()) {
+      if (hypothesis.needs_recorded_release && !is_recorded_release) continue;
+      if (hypothesis.applies(*trace_)) hypotheses_.push_back(&hypothesis);
+    }
+  }
+
   // Builds the schedules of the devices with events, and seeks what the allocations of the first
   // are for, if there are threads for that.
-  void BuildSchedules();
+  void BuildSchedules() {
+    schedules_.resize(trace_->devices.size());
+    sought_.resize(trace_->devices.size());
+    bool seeks = threads_ > 1;
+    for (size_t device = 0; device < trace_->devices.size(); ++device) {
+      if (trace_->devices[device].events.empty()) continue;
+      schedules_[device].emplace(Schedule::Build(trace_, device, {}, [&](Schedule recorded) {
+        if (!seeks) return;
+        sought_[device] =
+            SeekCategories(std::make_shared<const Schedule>(std::move(recorded)), threads_);
+      }));
+      seeks = false;
+    }
+  }
+
   // Returns how the devices replay under the chosen release, which it puts into the settings;
   // nullopt if there is nothing to replay.
-  absl::StatusOr<std::optional<Attempt>> ChooseRelease();
-  absl::Status TakeRelease(const Attempt& best, const Attempt& first);
+  absl::StatusOr<std::optional<Attempt>> ChooseRelease() {
+    const std::vector<const TorchProfile*>& fitting = settings_.torch.fitting;
+    // The newest profile is first.
+    std::vector<const TorchProfile*> profiles(fitting.rbegin(), fitting.rend());
+    if (is_release_given()) profiles = {settings_.torch.profile};
+    std::vector<Attempt> attempts = TryEach(*trace_, settings_.order, schedules_, profiles);
+    if (attempts.empty()) return std::nullopt;
+    if (!is_release_given() && !attempts.back().exact) {
+      // The file was written in the layout of another release, as tools do, so the rules may be any
+      // release's.
+      std::vector<Attempt> others = TryEach(*trace_, settings_.order, schedules_, AllBut(profiles));
+      if (!others.empty() && others.back().exact) attempts.push_back(std::move(others.back()));
+    }
+    Attempt& best = BestOf(attempts);
+    if (!is_release_given()) RETURN_IF_ERROR(TakeRelease(best, attempts.front()));
+    return std::move(best);
+  }
+
+  absl::Status TakeRelease(const Attempt& best, const Attempt& first) {
+    SettingsRequest chosen = request_;
+    chosen.torch = std::string(best.profile->release);
+    ProfileChoice torch = std::move(settings_.torch);
+    const bool as_recorded = settings_.as_recorded;
+    ASSIGN_OR_RETURN(settings_, ResolveSettings(*trace_, chosen));
+    settings_.as_recorded = as_recorded;
+    if (best.profile != torch.profile) {
+      torch.profile = best.profile;
+      torch.reason = best.exact ? ProfileReason::kReproduces : ProfileReason::kReproducesMost;
+      torch.rejected = first.profile;
+      torch.rejected_at = first.differs_at;
+    }
+    settings_.torch = std::move(torch);
+    return absl::OkStatus();
+  }
+
   // Takes the first hypothesis that explains why the device's replay leaves its recording. Returns
   // whether there is one.
-  bool Explain(size_t device, const TorchProfile& profile, const RecordingFollowed& followed);
-  void Take(size_t device, Explanation explanation);
+  bool Explain(size_t device, const TorchProfile& profile, const RecordingFollowed& followed) {
+    for (const Hypothesis* hypothesis : hypotheses_) {
+      std::optional<Explanation> explanation = hypothesis->explain(
+          {trace_, device, *schedules_[device], settings_.recorded_config, profile, followed});
+      if (!explanation.has_value()) continue;
+      Take(device, *std::move(explanation));
+      return true;
+    }
+    return false;
+  }
+
+  void Take(size_t device, Explanation explanation) {
+    known_[device].pools = std::move(explanation.pools);
+    for (std::string& note : explanation.notes) settings_.notes.push_back(std::move(note));
+    if (explanation.trace != nullptr) explained_ = std::move(explanation.trace);
+    if (!explanation.config.has_value()) return;
+    if (!request_.conf.has_value()) settings_.config = *explanation.config;
+    settings_.recorded_config = *std::move(explanation.config);
+  }
 
   const std::shared_ptr<const Trace>& trace_;
   const SettingsRequest& request_;
@@ -294,124 +401,6 @@ class Opening {
   std::vector<Study::Known> known_;
   std::shared_ptr<const Trace> explained_ = trace_;
 };
-
-bool Opening::HasEvents() const {
-  return std::any_of(trace_->devices.begin(), trace_->devices.end(),
-                     [](const DeviceTrace& device) { return !device.events.empty(); });
-}
-
-void Opening::FindHypotheses() {
-  const bool is_recorded_release = !request_.torch.has_value() || request_.torch_is_as_recorded;
-  for (const Hypothesis& hypothesis : AllHypotheses()) {
-    if (hypothesis.needs_recorded_release && !is_recorded_release) continue;
-    if (hypothesis.applies(*trace_)) hypotheses_.push_back(&hypothesis);
-  }
-}
-
-void Opening::BuildSchedules() {
-  schedules_.resize(trace_->devices.size());
-  sought_.resize(trace_->devices.size());
-  bool seeks = threads_ > 1;
-  for (size_t device = 0; device < trace_->devices.size(); ++device) {
-    if (trace_->devices[device].events.empty()) continue;
-    schedules_[device].emplace(Schedule::Build(trace_, device, {}, [&](Schedule recorded) {
-      if (!seeks) return;
-      sought_[device] =
-          SeekCategories(std::make_shared<const Schedule>(std::move(recorded)), threads_);
-    }));
-    seeks = false;
-  }
-}
-
-absl::StatusOr<std::optional<Attempt>> Opening::ChooseRelease() {
-  const std::vector<const TorchProfile*>& fitting = settings_.torch.fitting;
-  // The newest profile is first.
-  std::vector<const TorchProfile*> profiles(fitting.rbegin(), fitting.rend());
-  if (is_release_given()) profiles = {settings_.torch.profile};
-  std::vector<Attempt> attempts = TryEach(*trace_, settings_.order, schedules_, profiles);
-  if (attempts.empty()) return std::nullopt;
-  if (!is_release_given() && !attempts.back().exact) {
-    // The file was written in the layout of another release, as tools do, so the rules may be any
-    // release's.
-    std::vector<Attempt> others = TryEach(*trace_, settings_.order, schedules_, AllBut(profiles));
-    if (!others.empty() && others.back().exact) attempts.push_back(std::move(others.back()));
-  }
-  Attempt& best = BestOf(attempts);
-  if (!is_release_given()) RETURN_IF_ERROR(TakeRelease(best, attempts.front()));
-  return std::move(best);
-}
-
-absl::Status Opening::TakeRelease(const Attempt& best, const Attempt& first) {
-  SettingsRequest chosen = request_;
-  chosen.torch = std::string(best.profile->release);
-  ProfileChoice torch = std::move(settings_.torch);
-  const bool as_recorded = settings_.as_recorded;
-  ASSIGN_OR_RETURN(settings_, ResolveSettings(*trace_, chosen));
-  settings_.as_recorded = as_recorded;
-  if (best.profile != torch.profile) {
-    torch.profile = best.profile;
-    torch.reason = best.exact ? ProfileReason::kReproduces : ProfileReason::kReproducesMost;
-    torch.rejected = first.profile;
-    torch.rejected_at = first.differs_at;
-  }
-  settings_.torch = std::move(torch);
-  return absl::OkStatus();
-}
-
-void Opening::Take(size_t device, Explanation explanation) {
-  known_[device].pools = std::move(explanation.pools);
-  for (std::string& note : explanation.notes) settings_.notes.push_back(std::move(note));
-  if (explanation.trace != nullptr) explained_ = std::move(explanation.trace);
-  if (!explanation.config.has_value()) return;
-  if (!request_.conf.has_value()) settings_.config = *explanation.config;
-  settings_.recorded_config = *std::move(explanation.config);
-}
-
-bool Opening::Explain(size_t device, const TorchProfile& profile,
-                      const RecordingFollowed& followed) {
-  for (const Hypothesis* hypothesis : hypotheses_) {
-    std::optional<Explanation> explanation = hypothesis->explain(
-        {trace_, device, *schedules_[device], settings_.recorded_config, profile, followed});
-    if (!explanation.has_value()) continue;
-    Take(device, *std::move(explanation));
-    return true;
-  }
-  return false;
-}
-
-absl::StatusOr<OpenedFile> Opening::Run() && {
-  ASSIGN_OR_RETURN(settings_, ResolveSettings(*trace_, request_));
-  FindHypotheses();
-  std::optional<Attempt> best;
-  if (HasEvents() && (!is_release_given() || !hypotheses_.empty())) {
-    BuildSchedules();
-    ASSIGN_OR_RETURN(best, ChooseRelease());
-  }
-  for (size_t device = 0; best.has_value() && device < known_.size(); ++device) {
-    if (!schedules_[device].has_value()) continue;
-    SampledReplay& replay = *best->devices[device];
-    const RecordingFollowed followed = FollowedBy(replay.exact);
-    if (!followed.exact && Explain(device, *best->profile, followed)) continue;
-    known_[device].schedule = std::move(schedules_[device]);
-    known_[device].categories = std::move(sought_[device]);
-    // A replay that diverged was stopped before its end.
-    if (!followed.divergence.has_value()) {
-      known_[device].exact = std::move(replay);
-    } else {
-      known_[device].start = std::move(replay.exact);
-    }
-  }
-  OpenedFile opened;
-  for (size_t device = 0; device < known_.size(); ++device) {
-    // The settings are others than those of the attempts.
-    if (explained_ != trace_) known_[device].start.reset();
-    opened.devices.push_back(
-        std::make_unique<const Study>(explained_, device, settings_, std::move(known_[device])));
-  }
-  opened.settings = std::move(settings_);
-  opened.trace = std::move(explained_);
-  return opened;
-}
 
 }  // namespace
 

@@ -15,7 +15,6 @@
 #include "sim/study/study.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/memory_state.h"
-#include "trace/value/trace.h"
 #include "trace/value/units.h"
 
 namespace memreplay {

@@ -10,7 +10,6 @@
 #include "absl/types/span.h"
 #include "sim/device/simulated_device.h"
 #include "sim/model/allocator.h"
-#include "sim/model/device.h"
 #include "sim/model/observer.h"
 #include "sim/observe/usage.h"
 #include "sim/recording/replay_settings.h"

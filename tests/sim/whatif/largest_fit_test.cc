@@ -1,9 +1,8 @@
-#include "sim/whatif/largest_fit.h"
-
 #include <random>
 #include <set>
 
 #include "gtest/gtest.h"
+#include "sim/whatif/smallest_capacity.h"
 
 namespace memreplay {
 namespace {

@@ -1,5 +1,5 @@
-// Infers from recorded addresses how long the blocks were that lived when the recording began and
-// are gone at its end. Used by start_state.cc.
+// What start_state.cc puts together: the segments that existed when a recording began, and how long
+// the blocks were that lived then and are gone at its end, as recorded addresses show.
 #pragma once
 
 #include <cstdint>
@@ -49,5 +49,20 @@ ExtentEvidence FollowAddresses(const Schedule& schedule, const AllocatorConfig& 
 
 // Returns the values in 0, 512 ... max_slack that are not ruled out, ascending.
 std::vector<Bytes> FeasibleSlacks(const OpenExtent& open);
+
+// The segments of the final state after every event is undone back to the start, without blocks,
+// ascending by address. If no event contains a released segment's kind, it is inferred from sizes:
+// cudaMalloc segments of small pools have 2 MiB; a mapped range has the kind of the blocks seen in
+// it, else of the nearest range. Ranges of an expandable segment that touch are one. If its
+// reservation is seen to begin below its first range, an empty range (total_size 0) marks its
+// begin. `large_page` is the page size of expandable segments in large pools.
+// Segments that the file makes up are left out: those that no driver returns (IsPossible()), that
+// are on streams or in pools that the file does not list, or that have no bytes. O(events * log
+// segments).
+struct StartSegmentList {
+  MemoryState segments;
+  std::string left_out;  // describes the first one; "" if there is none
+};
+StartSegmentList StartSegments(const Schedule& schedule, Bytes large_page);
 
 }  // namespace memreplay
