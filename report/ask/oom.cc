@@ -47,11 +47,6 @@ int64_t BirthOf(const std::vector<int64_t>& births, AllocationId id) {
   return id < births.size() ? births[id] : -1;
 }
 
-void SetPool(PoolId pool, google::protobuf::RepeatedField<int64_t>* to) {
-  to->Add(static_cast<int64_t>(pool.first));
-  to->Add(static_cast<int64_t>(pool.second));
-}
-
 void AddLive(const Trace& trace, StackNames& names, const OomAnalysis& analysis,
              const std::vector<int64_t>& births, const OomReportOptions& options,
              proto::OutOfMemory* oom) {
@@ -127,7 +122,7 @@ void AddPinned(StackNames& names, const OomAnalysis& analysis, const std::vector
     to.set_live_bytes(pinned.live.signed_value());
     to.set_live_blocks(std::ssize(pinned.pins));
     to.set_stream(static_cast<int64_t>(pinned.segment->stream.value()));
-    SetPool(pinned.segment->pool_id, to.mutable_segment_pool_id());
+    SetPool(pinned.segment->pool_id, &to);
     std::ranges::stable_sort(
         pinned.pins, [](const BlockInfo* a, const BlockInfo* b) { return a->size > b->size; });
     if (pinned.pins.size() > kMaxPins) pinned.pins.resize(kMaxPins);
@@ -371,7 +366,7 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
   oom.set_obtainable_bytes(analysis->obtainable.signed_value());
   oom.set_ooms(static_cast<int64_t>(scene.ooms));
   oom.set_stream(static_cast<int64_t>(schedule.stream_handle(scene.oom.stream).value()));
-  SetPool(schedule.pools()[scene.oom.pool], oom.mutable_segment_pool_id());
+  SetPool(schedule.pools()[scene.oom.pool], &oom);
   oom.set_segment_type(SegmentTypeOf(!IsSmall(scene.oom.size)));
   StackNames names(trace);
   *oom.mutable_stack() = names.Of(scene.oom.text_or_stack);

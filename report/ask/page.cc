@@ -121,10 +121,7 @@ void FillSegment(const SegmentInfo& from, const std::vector<int64_t>& births, St
                  proto::Page::MapSegment* to) {
   to->set_address(static_cast<int64_t>(from.address.value()));
   to->set_total_size(from.total_size.signed_value());
-  to->set_stream(static_cast<int64_t>(from.stream.value()));
-  to->add_segment_pool_id(static_cast<int64_t>(from.pool_id.first));
-  to->add_segment_pool_id(static_cast<int64_t>(from.pool_id.second));
-  to->set_segment_type(SegmentTypeOf(from.is_large));
+  SetPlace(from.pool_id, from.is_large, from.stream, to);
   to->set_is_expandable(from.is_expandable);
   for (const BlockInfo& block : from.blocks) {
     to->mutable_states()->push_back(StateLetter(block.state));
@@ -154,10 +151,7 @@ void FillGroups(const MemoryState& state, proto::Page::BlockMap* map) {
   }
   for (auto& [key, group] : groups) {
     const auto& [pool, is_large, stream] = key;
-    group.add_segment_pool_id(static_cast<int64_t>(pool.first));
-    group.add_segment_pool_id(static_cast<int64_t>(pool.second));
-    group.set_segment_type(SegmentTypeOf(is_large));
-    group.set_stream(static_cast<int64_t>(stream.value()));
+    SetPlace(pool, is_large, stream, &group);
     *map->add_groups() = std::move(group);
   }
 }

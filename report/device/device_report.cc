@@ -126,10 +126,7 @@ void AddFragmentation(const Fragmentation& from, const Moment& at, const Schedul
     }
     auto& list = *to.add_largest_free();
     const PoolId pool = schedule.pools()[set.pool];
-    list.add_segment_pool_id(static_cast<int64_t>(pool.first));
-    list.add_segment_pool_id(static_cast<int64_t>(pool.second));
-    list.set_segment_type(SegmentTypeOf(set.is_large));
-    list.set_stream(static_cast<int64_t>(schedule.stream_handle(set.stream).value()));
+    SetPlace(pool, set.is_large, schedule.stream_handle(set.stream), &list);
     list.set_bytes(set.largest.signed_value());
     list.set_free_bytes(set.free.signed_value());
     list.set_free_blocks(static_cast<int64_t>(set.blocks));

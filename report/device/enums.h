@@ -1,4 +1,4 @@
-// Converts enums of the simulator to those of the schema.
+// Converts enums, pools and streams of the simulator to those of the schema.
 #pragma once
 
 #include "proto/report.pb.h"
@@ -9,6 +9,20 @@ namespace memreplay {
 
 constexpr proto::SegmentType SegmentTypeOf(bool is_large) {
   return is_large ? proto::SegmentType::large : proto::SegmentType::small;
+}
+
+// Says which pool a row is about, and of which kind and stream its memory is. `Row` is a message
+// with these fields.
+template <typename Row>
+void SetPool(const PoolId& pool, Row* row) {
+  row->add_segment_pool_id(static_cast<int64_t>(pool.first));
+  row->add_segment_pool_id(static_cast<int64_t>(pool.second));
+}
+template <typename Row>
+void SetPlace(const PoolId& pool, bool is_large, StreamHandle stream, Row* row) {
+  SetPool(pool, row);
+  row->set_segment_type(SegmentTypeOf(is_large));
+  row->set_stream(static_cast<int64_t>(stream.value()));
 }
 
 constexpr proto::BlockState StateOf(BlockState state) {

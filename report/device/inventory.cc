@@ -193,8 +193,7 @@ void AddPools(const DeviceTrace& device, proto::Inventory* inventory) {
     }
   }
   for (auto& [id, use] : uses) {
-    use.add_segment_pool_id(static_cast<int64_t>(id.first));
-    use.add_segment_pool_id(static_cast<int64_t>(id.second));
+    SetPool(id, &use);
     *inventory->add_pools() = std::move(use);
   }
 }
@@ -279,10 +278,7 @@ proto::Fragmentation FragmentationOf(const MemoryState& state) {
   result.set_reserved_minus_active_bytes(cached);
   for (auto& [key, list] : free) {
     const auto& [pool, is_large, stream] = key;
-    list.add_segment_pool_id(static_cast<int64_t>(pool.first));
-    list.add_segment_pool_id(static_cast<int64_t>(pool.second));
-    list.set_segment_type(SegmentTypeOf(is_large));
-    list.set_stream(static_cast<int64_t>(stream.value()));
+    SetPlace(pool, is_large, stream, &list);
     *result.add_largest_free() = std::move(list);
   }
   return result;
@@ -313,10 +309,7 @@ void AddSegments(const MemoryState& state,
     to.set_allocated_size(allocated);
     to.set_active_size(active);
     to.set_requested_size(requested);
-    to.set_stream(static_cast<int64_t>(from.stream.value()));
-    to.set_segment_type(SegmentTypeOf(from.is_large));
-    to.add_segment_pool_id(static_cast<int64_t>(from.pool_id.first));
-    to.add_segment_pool_id(static_cast<int64_t>(from.pool_id.second));
+    SetPlace(from.pool_id, from.is_large, from.stream, &to);
     to.set_is_expandable(from.is_expandable);
   }
 }

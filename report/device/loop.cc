@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "report/device/device_report.h"
+#include "report/device/enums.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "sim/whatif/look_back.h"
@@ -39,8 +40,7 @@ void AddHolders(const Schedule& schedule, const LookBack& look_back, proto::Loop
   for (const Holder& holder : look_back.holders) {
     auto& to = *loop->add_holders();
     const PoolId pool = schedule.pools()[holder.pool];
-    to.add_segment_pool_id(static_cast<int64_t>(pool.first));
-    to.add_segment_pool_id(static_cast<int64_t>(pool.second));
+    SetPool(pool, &to);
     to.set_stream(static_cast<int64_t>(schedule.stream_handle(holder.stream).value()));
     to.set_reserved_bytes(holder.reserved.signed_value());
     to.set_active_bytes(holder.active.signed_value());

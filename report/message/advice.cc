@@ -98,6 +98,10 @@ class Adviser {
       advice_.push_back({std::string(kind), std::string(brief), StrCat(pieces...)});
     }
   }
+  // Returns the place of the user's own code behind a text, or `otherwise` if it is unknown.
+  std::string Where(std::string_view before, std::string_view otherwise = "") const {
+    return facts_.frame.has_value() ? StrCat(before, Place(*facts_.frame)) : std::string(otherwise);
+  }
   bool IsCuda() const {
     return facts_.form->kind != FormKind::kMps && !facts_[Circumstance::kXpu] &&
            !facts_[Circumstance::kNpu] && !facts_[Circumstance::kHip];
@@ -181,7 +185,7 @@ void Adviser::Setting() {
 }
 
 void Adviser::ReduceByFrame() {
-  const std::string at = facts_.frame.has_value() ? StrCat(" at ", Place(*facts_.frame)) : "";
+  const std::string at = Where(" at ");
   if (facts_[FrameHint::kEvaluation]) {
     Add("reduce", "keep less of the evaluation",
         "The evaluation keeps the logits of every batch on the GPU: set eval_accumulation_steps, "
@@ -374,8 +378,7 @@ void Adviser::Host() {
   } else if (const auto& tried = facts_[Quantity::kTried];
              tried.has_value() && tried->bytes > (int64_t{32} << 30)) {
     Add("host", "make that tensor smaller", "Look at the shapes: one tensor of ", Size(*tried),
-        " on the CPU is rarely meant",
-        facts_.frame.has_value() ? StrCat("; it is made at ", Place(*facts_.frame)) : "", ".");
+        " on the CPU is rarely meant", Where("; it is made at "), ".");
   } else {
     Add("host", "use less main memory",
         "Use less main memory: smaller batches on the CPU, fewer DataLoader workers, data "
@@ -398,8 +401,7 @@ void Adviser::Environment() {
        facts_[Quantity::kTried].value_or(Amount()).bytes >= (int64_t{4} << 30))) {
     Add("smaller_request", "keep each tensor below 4 GiB",
         "Keep each tensor below 4 GiB (a smaller batch, or in chunks)",
-        facts_.frame.has_value() ? StrCat("; this one is made at ", Place(*facts_.frame)) : "",
-        ".");
+        Where("; this one is made at "), ".");
     Add("environment", "allow larger blocks",
         "Newer drivers allow larger blocks: UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 in the "
         "environment, with a current Intel driver.");
@@ -545,8 +547,7 @@ void Adviser::Numbers() {
         StrCat("get the figures: ", facts_.has_smi ? "" : "nvidia-smi, and ",
                "torch.cuda.memory_summary() where it fails"),
         "Get the figures: ", smi, "print(torch.cuda.memory_summary()) in an except around the line",
-        facts_.frame.has_value() ? StrCat(" ", Place(*facts_.frame)) : "",
-        "; then memreplay explain on all of it.");
+        Where(" "), "; then memreplay explain on all of it.");
   }
   if (facts_[Circumstance::kMig] || is_nvml) {
     Add("environment", "check the slice",
@@ -558,8 +559,7 @@ void Adviser::Numbers() {
 }
 
 void Adviser::TooLarge() {
-  const std::string at =
-      facts_.frame.has_value() ? StrCat(" at ", Place(*facts_.frame)) : " it is made";
+  const std::string at = Where(" at ", " it is made");
   if (facts_[FrameHint::kAttention] || facts_[FrameHint::kLoss] ||
       facts_[FrameHint::kUpcastLogits] || facts_[FrameHint::kCacheCat]) {
     ReduceByFrame();
@@ -642,9 +642,7 @@ std::vector<Advice> Adviser::Advise() {
     case Explanation::host: Host(); break;
     case Explanation::pinned:
       Add("pinned", "do without pinned memory", "Set pin_memory=False in the DataLoader",
-          facts_.frame.has_value() ? StrCat(", or where it is requested: ", Place(*facts_.frame))
-                                   : "",
-          ".");
+          Where(", or where it is requested: "), ".");
       Add("pinned", "pin less",
           "Or pin less: fewer workers, a smaller prefetch_factor, less offload to the CPU.");
       if (facts_[Circumstance::kWsl] || facts_[Circumstance::kWindows]) {
@@ -682,8 +680,7 @@ std::vector<Advice> Adviser::Advise() {
     case Explanation::serving: Serving(); break;
     case Explanation::not_memory:
       if (facts_.form->kind == FormKind::kBadSize) {
-        Add("fix_size", "find the wrong size", "Find the wrong size",
-            facts_.frame.has_value() ? StrCat(" at ", Place(*facts_.frame)) : "",
+        Add("fix_size", "find the wrong size", "Find the wrong size", Where(" at "),
             ": print the shapes, and look for an earlier error (a timeout of NCCL, a "
             "truncated file) above this one.");
         Add("check", "run with CUDA_LAUNCH_BLOCKING=1",

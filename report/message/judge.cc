@@ -48,6 +48,12 @@ std::string Within(const Amount& amount) {
   return amount.rounding > 0 ? StrCat(" (to within ", FormatSize(amount.rounding), ")") : "";
 }
 
+// Returns an amount between two texts; "" if it is unknown.
+std::string Given(const std::optional<Amount>& amount, std::string_view before,
+                  std::string_view after = "") {
+  return amount.has_value() ? StrCat(before, Size(*amount), after) : "";
+}
+
 // The pieces are a sentence without a full stop, here and in Say().
 template <typename... Pieces>
 void AddEvidence(Judgement* judgement, const Amount& amount, const Pieces&... pieces) {
@@ -80,8 +86,7 @@ void AddSums(const Facts& facts, const Sums& sums, Judgement* judgement) {
                 facts[Quantity::kLimit].has_value() ? " that the limit leaves" : " free on the GPU",
                 " + ", Size(*sums.unallocated),
                 " held by PyTorch in no tensor = ", Size(*sums.obtainable),
-                Within(*sums.obtainable),
-                tried.has_value() ? StrCat(", and ", Size(*tried), " was requested") : "");
+                Within(*sums.obtainable), Given(tried, ", and ", " was requested"));
   }
   if (sums.unallocated.has_value() && sums.reserved.has_value() && sums.reserved->bytes > 0) {
     AddEvidence(
@@ -108,11 +113,8 @@ void AddSums(const Facts& facts, const Sums& sums, Judgement* judgement) {
                                      : "this process's CUDA context, and other processes");
   }
   if (const auto& peak = facts[Quantity::kPeakAllocated]; peak.has_value()) {
-    AddEvidence(
-        judgement, *peak, "tensors took ", Size(*peak), " at the peak",
-        facts[Quantity::kPeakReserved].has_value()
-            ? StrCat(", of ", Size(*facts[Quantity::kPeakReserved]), " that PyTorch then held")
-            : "");
+    AddEvidence(judgement, *peak, "tensors took ", Size(*peak), " at the peak",
+                Given(facts[Quantity::kPeakReserved], ", of ", " that PyTorch then held"));
   }
   if (const auto& retries = facts[Number::kRetries]; retries.has_value() && *retries > 0) {
     AddEvidence(judgement, Amount(), "PyTorch released its cache and tried again ",
@@ -273,12 +275,10 @@ bool JudgeLimit(const Facts& facts, const Sums& sums, Judgement* judgement) {
   const auto& capacity = facts[Quantity::kCapacity];
   Say(judgement, Explanation::limit, Asked(facts),
       " was refused by a limit, not by the GPU: PyTorch may hold ", Size(*limit),
-      capacity.has_value() ? StrCat(" of ", Size(*capacity)) : "",
-      held.has_value() ? StrCat(" and holds ", Size(*held)) : "",
-      free.has_value() ? StrCat("; the GPU has ", Size(*free), " free") : "");
+      Given(capacity, " of "), Given(held, " and holds "), Given(free, "; the GPU has ", " free"));
   AddEvidence(judgement, Amount{left, limit->rounding}, Size(*limit), " allowed",
               held.has_value() ? StrCat(" - ", Size(*held), " held = ", FormatSize(left)) : "",
-              tried.has_value() ? StrCat(" left, and ", Size(*tried), " was requested") : "");
+              Given(tried, " left, and ", " was requested"));
   return true;
 }
 
@@ -387,12 +387,11 @@ void JudgeFullOrShort(const Facts& facts, const Sums& sums, Judgement* judgement
                 Share(*sums.elsewhere, *usable) > kHiddenShare
             ? StrCat(" and ", Size(*sums.elsewhere), " outside PyTorch")
             : "",
-        usable.has_value() ? StrCat(", of ", Size(*usable)) : "", least);
+        Given(usable, ", of "), least);
     return;
   }
   Say(judgement, Explanation::no_numbers, Asked(facts), " was refused",
-      capacity.has_value() ? StrCat(" on a GPU of ", Size(*capacity)) : "",
-      ", and the text ends before it says what held the rest");
+      Given(capacity, " on a GPU of "), ", and the text ends before it says what held the rest");
 }
 
 // Judges boards on which the GPU shares the host's memory.
@@ -401,8 +400,7 @@ bool JudgeUnified(const Facts& facts, Judgement* judgement) {
   if (!is_nvidia && !facts[Circumstance::kStrixHalo]) return false;
   const auto& free = facts[Quantity::kFree];
   Say(judgement, Explanation::unified, Asked(facts),
-      " was refused on a GPU that shares the host's memory",
-      free.has_value() ? StrCat(", with ", Size(*free), " free") : "", ": ",
+      " was refused on a GPU that shares the host's memory", Given(free, ", with ", " free"), ": ",
       is_nvidia ? "files in the page cache and other programs count against it"
                 : "only a part of the host's memory is set aside for the GPU");
   return true;
@@ -647,7 +645,7 @@ void JudgeHost(const Facts& facts, Judgement* judgement) {
     return;
   }
   Say(judgement, Explanation::host, "the host's memory, not the GPU's, ran out",
-      tried.has_value() ? StrCat(": one request of ", Size(*tried)) : "");
+      Given(tried, ": one request of "));
 }
 
 std::optional<Amount> OptionalSum(const std::optional<Amount>& a, const std::optional<Amount>& b) {
@@ -764,7 +762,7 @@ Judgement Judge(const Facts& facts, const Sums& sums) {
     case FormKind::kOther: {
       const auto& tried = facts[Quantity::kTried];
       Say(&judgement, Explanation::no_numbers, facts.form->name, " ran out of the GPU's memory",
-          tried.has_value() ? StrCat(" (", Size(*tried), " was requested)") : "",
+          Given(tried, " (", " was requested)"),
           "; its allocator is not PyTorch's, and the text does not say what held the rest");
       break;
     }

@@ -15,18 +15,14 @@ namespace {
 
 std::string InspectAnswer(const proto::DeviceReport& device) {
   const proto::Inventory& inventory = device.inventory();
-  std::string text;
   if (inventory.is_program()) {
-    text = StrCat("a schedule of ", FormatCount(device.events(), "request"), "; peak ",
+    return StrCat("a schedule of ", FormatCount(device.events(), "request"), "; peak ",
                   FormatSize(device.recorded().peak_requested_bytes()), " requested");
-  } else if (inventory.has_final_state()) {
-    text = StrCat(FormatSize(inventory.final_reserved_bytes()), " reserved at the end, ",
-                  FormatSize(inventory.final_allocated_bytes()), " of it allocated; ",
-                  FormatCount(device.events(), "event"));
-  } else {
-    text = StrCat(FormatCount(device.events(), "event"), ", no final state");
   }
-  return text;
+  const std::string events = FormatCount(device.events(), "event");
+  if (!inventory.has_final_state()) return StrCat(events, ", no final state");
+  return StrCat(FormatSize(inventory.final_reserved_bytes()), " reserved at the end, ",
+                FormatSize(inventory.final_allocated_bytes()), " of it allocated; ", events);
 }
 
 std::string WhatIfAnswer(const proto::DeviceReport& device) {
