@@ -1,5 +1,6 @@
 #include "record/run_program.h"
 
+#include <dlfcn.h>
 #include <google/protobuf/util/json_util.h>
 #include <unistd.h>
 
@@ -21,7 +22,6 @@
 #include "record/gather.h"
 #include "record/interpreter.h"
 #include "record/process_watch.h"
-#include "record/real_gpu.h"
 #include "record/temporary_folder.h"
 #include "record/unpack.h"
 #include "trace/bytes/json_scanner.h"
@@ -107,6 +107,18 @@ std::map<std::string, std::string> Environment(const RecordOptions& options,
   environment["MEMREPLAY_CARD_PROGRESS"] = StrCat(folder, "/", LeftFiles().progress());
   for (const auto& [variable, value] : options.card_options) environment[variable] = value;
   return environment;
+}
+
+// Returns whether NVIDIA's driver counts at least one GPU.
+bool HasRealGpu() {
+  void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (driver == nullptr) return false;
+  using Init = int (*)(unsigned);
+  using Count = int (*)(int*);
+  const auto init = reinterpret_cast<Init>(dlsym(driver, "cuInit"));
+  const auto count = reinterpret_cast<Count>(dlsym(driver, "cuDeviceGetCount"));
+  int devices = 0;
+  return init != nullptr && count != nullptr && init(0) == 0 && count(&devices) == 0 && devices > 0;
 }
 
 // Returns "rank3" if torchrun, srun or mpirun runs this command itself for each rank of a job.

@@ -19,7 +19,7 @@
 #include "sim/observe/trace_recorder.h"
 #include "sim/recording/replay_settings.h"
 #include "trace/bytes/output_file.h"
-#include "trace/formats/torch/torch_snapshot_writer.h"
+#include "trace/formats/torch/torch_snapshot.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"

@@ -6,7 +6,6 @@
 #include "record/card/device/copies.h"
 #include "record/card/device/device.h"
 #include "record/card/device/entry.h"
-#include "record/card/hooks/heap.h"
 #include "record/card/hooks/pinned_hook.h"
 #include "record/card/hooks/tensor_objects.h"
 #include "record/card/hooks/torch_overrides.h"

@@ -45,7 +45,7 @@ MEMREPLAY_CARD_EXPORT void memreplay_card_answer(const void* bytes, size_t size)
 MEMREPLAY_CARD_EXPORT void memreplay_card_answer_clear();
 
 // Makes the host's addresses from here on depend on what the script does, not on its environment,
-// arguments and paths (heap.h).
+// arguments and paths (tensor_objects.h).
 MEMREPLAY_CARD_EXPORT void memreplay_card_begin_heap_anew();
 
 // Follows PyTorch's allocator of pinned memory (pinned_hook.h), whose settings are in `conf`, a

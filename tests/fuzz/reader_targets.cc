@@ -8,10 +8,10 @@
 #include "sim/settings/conf_lint.h"
 #include "tests/fuzz/targets.h"
 #include "trace/bytes/byte_source.h"
-#include "trace/formats/flat/flat_jsonl_reader.h"
+#include "trace/formats/flat/flat_jsonl.h"
 #include "trace/formats/op_log/op_log_reader.h"
 #include "trace/formats/protobuf/protobuf_format.h"
-#include "trace/formats/torch/torch_snapshot_reader.h"
+#include "trace/formats/torch/torch_snapshot.h"
 #include "trace/program/program_reader.h"
 #include "trace/schedule/schedule.h"
 

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <utility>
 
-#include "trace/bytes/decoder.h"
 #include "trace/bytes/raw_input.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"

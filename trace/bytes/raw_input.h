@@ -1,6 +1,8 @@
-// The undecoded bytes of a file, chunk by chunk. Part of byte_source.
+// The undecoded bytes of a file, chunk by chunk, and the decompression of gzip and zstd. Part of
+// byte_source.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -42,5 +44,19 @@ class RawInput {
   std::string_view unread_;
   uint64_t position_ = 0;
 };
+
+// Decompresses a stream of bytes.
+class Decoder {
+ public:
+  virtual ~Decoder() = default;
+  // Writes up to `capacity` bytes (at least 1) to `out` and returns how many; 0 only at the proper
+  // end of the data. Error: DataLoss for damaged or truncated data, with the compressed offset.
+  virtual absl::StatusOr<size_t> Decode(RawInput& input, char* out, size_t capacity) = 0;
+};
+
+// Return decoders that treat concatenated members (frames) as one stream; zero bytes may follow the
+// last.
+std::unique_ptr<Decoder> NewGzipDecoder();
+std::unique_ptr<Decoder> NewZstdDecoder();
 
 }  // namespace memreplay::internal

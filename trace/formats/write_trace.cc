@@ -2,9 +2,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
-#include "trace/formats/flat/flat_jsonl_writer.h"
+#include "trace/formats/flat/flat_jsonl.h"
 #include "trace/formats/protobuf/protobuf_format.h"
-#include "trace/formats/torch/torch_snapshot_writer.h"
+#include "trace/formats/torch/torch_snapshot.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

@@ -1,8 +1,8 @@
 #include <algorithm>
+#include <array>
 
 #include "trace/bytes/json_scanner.h"
 #include "trace/program/compiler.h"
-#include "trace/program/verbs.h"
 
 namespace memreplay::program {
 namespace {
@@ -11,7 +11,61 @@ using google::protobuf::FieldDescriptor;
 using S = proto::Statement;
 using Kind = Operation::Kind;
 
+// The first field of a Statement that is not a verb.
+constexpr int kFirstDetail = S::kBytesFieldNumber;
+
 }  // namespace
+
+// Which fields of a Statement may be combined, a row for each verb; 0 is none.
+struct Compiler::Verb {
+  int field;
+  Kind kind;  // of the operation that it becomes, or of the first one
+  std::array<int, 1> required = {};
+  std::array<int, 7> optional = {};
+};
+
+const Compiler::Verb Compiler::kVerbs[] = {
+    {S::kAllocFieldNumber,
+     Kind::kAlloc,
+     {S::kBytesFieldNumber},
+     {S::kTagFieldNumber, S::kSiteFieldNumber, S::kDtypeFieldNumber, S::kShapeFieldNumber,
+      S::kSavedFieldNumber, S::kStreamFieldNumber}},
+    {S::kTempFieldNumber,
+     Kind::kAlloc,
+     {S::kBytesFieldNumber},
+     {S::kTagFieldNumber, S::kSiteFieldNumber, S::kDtypeFieldNumber, S::kShapeFieldNumber,
+      S::kSavedFieldNumber, S::kStreamFieldNumber, S::kBodyFieldNumber}},
+    {S::kFreeFieldNumber, Kind::kFree, {}, {S::kStreamFieldNumber}},
+    {S::kMoveFieldNumber, Kind::kMove, {S::kToFieldNumber}, {}},
+    {S::kUseFieldNumber, Kind::kUse, {S::kStreamFieldNumber}, {}},
+    {S::kRetagFieldNumber, Kind::kRetag, {S::kTagFieldNumber}, {}},
+    {S::kLetFieldNumber, Kind::kSet, {}, {S::kValueFieldNumber, S::kFromFieldNumber}},
+    {S::kPhaseFieldNumber, Kind::kPhaseBegin, {}, {S::kBodyFieldNumber}},
+    {S::kRepeatFieldNumber, Kind::kLoopBegin, {}, {S::kIndexFieldNumber, S::kBodyFieldNumber}},
+    {S::kForFieldNumber, Kind::kLoopBegin, {S::kRangeFieldNumber}, {S::kBodyFieldNumber}},
+    {S::kForeachFieldNumber, Kind::kLoopBegin, {S::kValuesFieldNumber}, {S::kBodyFieldNumber}},
+    {S::kIfFieldNumber, Kind::kBranch, {}, {S::kThenFieldNumber, S::kElseFieldNumber}},
+    {S::kCallFieldNumber, Kind::kCall, {}, {S::kWithFieldNumber}},
+    {S::kEventFieldNumber, Kind::kEvent, {}, {S::kStreamFieldNumber}},
+    {S::kWaitFieldNumber, Kind::kWait, {}, {S::kStreamFieldNumber}},
+    {S::kDoneFieldNumber, Kind::kDone, {}, {}},
+    {S::kEmptyCacheFieldNumber, Kind::kEmptyCache, {}, {}},
+    {S::kMarkFieldNumber, Kind::kMark, {}, {}},
+    {S::kResetFieldNumber, Kind::kResetPeak, {}, {}},
+    {S::kConfFieldNumber, Kind::kSettings, {}, {}},
+    {S::kFractionFieldNumber, Kind::kFraction, {}, {}},
+    {S::kFailNextFieldNumber, Kind::kFailNext, {}, {}},
+    {S::kOutsideFieldNumber, Kind::kOutside, {S::kBytesFieldNumber}, {S::kSiteFieldNumber}},
+    {S::kOutsideFreeFieldNumber, Kind::kOutsideFree, {}, {}},
+    {S::kPoolFieldNumber, Kind::kPoolBegin, {}, {S::kBodyFieldNumber}},
+    {S::kPoolCreateFieldNumber,
+     Kind::kPoolCreate,
+     {},
+     {S::kServesOnOomFieldNumber, S::kNoSplitFieldNumber}},
+    {S::kPoolForgetFieldNumber, Kind::kPoolForget, {}, {}},
+    {S::kPoolReleaseFieldNumber, Kind::kPoolRelease, {}, {}},
+    {S::kRandomFieldNumber, Kind::kRandom, {}, {}},
+};
 
 Operation& Compiler::Emit(Kind kind, const Where& where, int field) {
   // The place is created once for all operations of the statement.
@@ -33,64 +87,54 @@ bool Compiler::Block(const Where& where, int field,
   return true;
 }
 
-bool Compiler::FindVerb(const Where& where, const S& statement, int* field) {
+const Compiler::Verb* Compiler::FindVerb(const Where& where, const S& statement) {
+  const auto wrong = [&](int field, std::string_view expected, std::string_view found) {
+    Wrong(where, field, expected, found);
+    return nullptr;
+  };
   std::vector<const FieldDescriptor*> set;
   statement.GetReflection()->ListFields(statement, &set);
   const Verb* verb = nullptr;
   for (const FieldDescriptor* f : set) {
     if (f->number() >= kFirstDetail) continue;
     if (verb != nullptr) {
-      return Wrong(where, f->number(), "one verb in a statement",
+      return wrong(f->number(), "one verb in a statement",
                    StrCat(std::string_view(Field(where, verb->field)->name()), " and ",
                           std::string_view(f->name())));
     }
-    for (const Verb& row : kVerbs) {
-      if (row.field == f->number()) verb = &row;
-    }
+    verb = std::find_if(std::begin(kVerbs), std::end(kVerbs),
+                        [f](const Verb& row) { return row.field == f->number(); });
   }
   if (verb == nullptr) {
-    return Wrong(where, 0, "a verb (alloc, free, repeat ...)",
+    return wrong(0, "a verb (alloc, free, repeat ...)",
                  set.empty() ? std::string("an empty statement")
                              : StrCat("only ", std::string_view(set[0]->name())));
   }
+  const auto has = [](const auto& fields, int field) {
+    return std::find(fields.begin(), fields.end(), field) != fields.end();
+  };
   const std::string name(Field(where, verb->field)->name());
   for (const FieldDescriptor* f : set) {
-    if (f->number() < kFirstDetail) continue;
-    bool known = false;
-    for (const int other : verb->required) known = known || other == f->number();
-    for (const int other : verb->optional) known = known || other == f->number();
-    if (!known) {
-      return Wrong(where, f->number(), StrCat("what goes with ", name),
-                   std::string_view(f->name()));
+    if (f->number() >= kFirstDetail && !has(verb->required, f->number()) &&
+        !has(verb->optional, f->number())) {
+      return wrong(f->number(), StrCat("what goes with ", name), std::string_view(f->name()));
     }
   }
   for (const int other : verb->required) {
-    if (other == 0) continue;
-    bool given = false;
-    for (const FieldDescriptor* f : set) given = given || f->number() == other;
-    if (!given) {
-      return Wrong(where, verb->field,
-                   StrCat(std::string_view(Field(where, other)->name()), " with it"), "none");
+    if (other != 0 &&
+        std::none_of(set.begin(), set.end(), [&](const auto* f) { return f->number() == other; })) {
+      return wrong(verb->field, StrCat(std::string_view(Field(where, other)->name()), " with it"),
+                   "none");
     }
   }
-  *field = verb->field;
-  return true;
+  return verb;
 }
 
 bool Compiler::Statement(const Where& where, const S& s) {
-  int verb = 0;
-  if (!FindVerb(where, s, &verb)) return false;
+  const Verb* const found = FindVerb(where, s);
+  if (found == nullptr) return false;
+  const int verb = found->field;
   switch (verb) {
-    case S::kAllocFieldNumber:
-    case S::kTempFieldNumber:
-    case S::kFreeFieldNumber:
-    case S::kMoveFieldNumber:
-    case S::kUseFieldNumber:
-    case S::kRetagFieldNumber:
-    case S::kOutsideFieldNumber:
-    case S::kOutsideFreeFieldNumber:
-    case S::kEventFieldNumber:
-    case S::kWaitFieldNumber: return Memory(where, s, verb);
     case S::kLetFieldNumber: return Let(where, s);
     case S::kRepeatFieldNumber:
     case S::kForFieldNumber:
@@ -125,52 +169,66 @@ bool Compiler::Statement(const Where& where, const S& s) {
       if (s.else__size() > 0) code_.operations[jump].target = here();
       return true;
     }
-    default: return Other(where, s, verb);
+    default: return Simple(where, s, *found);
   }
 }
 
-bool Compiler::Memory(const Where& where, const S& s, int verb) {
+bool Compiler::Simple(const Where& where, const S& s, const Verb& verb) {
   Operation op;
-  const std::string name =
-      s.GetReflection()->GetString(s, Field(where, verb));  // these verbs are handles
-  if (!Handle(where, verb, name, &op.handle)) return false;
-  if (!s.stream().empty() && !Stream(where, S::kStreamFieldNumber, s.stream(), &op.stream)) {
+  op.kind = verb.kind;
+  const std::string text = Field(where, verb.field)->type() == FieldDescriptor::TYPE_STRING
+                               ? s.GetReflection()->GetString(s, Field(where, verb.field))
+                               : "";
+  // What the verb itself says.
+  bool ok = true;
+  switch (op.kind) {
+    case Kind::kDone: ok = Stream(where, verb.field, text, &op.stream); break;
+    case Kind::kEmptyCache: break;
+    case Kind::kFraction: {
+      const std::optional<double> fraction = ParseJsonDouble(text);
+      if (!fraction || *fraction < 0 || *fraction > 1) {
+        return Wrong(where, verb.field, "a number from 0 to 1", Quote(text));
+      }
+      [[fallthrough]];
+    }
+    case Kind::kMark:
+    case Kind::kSettings: ok = Text(where, verb.field, text, &op.other); break;
+    case Kind::kResetPeak:
+      if (text != "peak" && text != "accumulated") {
+        return Wrong(where, verb.field, "\"peak\" or \"accumulated\"", Quote(text));
+      }
+      if (text != "peak") op.kind = Kind::kResetAccumulated;
+      break;
+    case Kind::kFailNext: ok = Value(where, verb.field, -1, text, &op.value); break;
+    case Kind::kPoolCreate:
+      op.value = static_cast<uint32_t>((s.serves_on_oom() ? uint64_t{kPoolUseOnOom} : 0) |
+                                       (s.no_split() ? uint64_t{kPoolNoSplit} : 0));
+      [[fallthrough]];
+    case Kind::kPoolForget:
+    case Kind::kPoolRelease: ok = Pool(where, verb.field, text, &op.other); break;
+    case Kind::kRandom:
+      ok = Random(Inside(where, s.random(), verb.field, -1), s.random(), &op.other);
+      break;
+    default: ok = Handle(where, verb.field, text, &op.handle); break;
+  }
+  // What goes with it.
+  if (!ok ||
+      (!s.stream().empty() && !Stream(where, S::kStreamFieldNumber, s.stream(), &op.stream)) ||
+      !Optional(where, S::kBytesFieldNumber, s.bytes(), &op.value) ||
+      (op.kind == Kind::kAlloc && !Label(where, s, text, &op.label)) ||
+      (op.kind == Kind::kMove && !Handle(where, S::kToFieldNumber, s.to(), &op.other)) ||
+      (op.kind == Kind::kRetag && !Text(where, S::kTagFieldNumber, s.tag(), &op.other)) ||
+      (op.kind == Kind::kOutside &&
+       !Text(where, S::kSiteFieldNumber, s.site().empty() ? text : s.site(), &op.other))) {
     return false;
   }
-  if (!Optional(where, S::kBytesFieldNumber, s.bytes(), &op.value)) return false;
-  switch (verb) {
-    case S::kAllocFieldNumber:
-    case S::kTempFieldNumber:
-      op.kind = Kind::kAlloc;
-      if (!Label(where, s, name, &op.label)) return false;
-      break;
-    case S::kFreeFieldNumber: op.kind = Kind::kFree; break;
-    case S::kMoveFieldNumber:
-      op.kind = Kind::kMove;
-      if (!Handle(where, S::kToFieldNumber, s.to(), &op.other)) return false;
-      break;
-    case S::kUseFieldNumber: op.kind = Kind::kUse; break;
-    case S::kRetagFieldNumber:
-      op.kind = Kind::kRetag;
-      if (!Text(where, S::kTagFieldNumber, s.tag(), &op.other)) return false;
-      break;
-    case S::kOutsideFieldNumber:
-      op.kind = Kind::kOutside;
-      if (!Text(where, S::kSiteFieldNumber, s.site().empty() ? name : s.site(), &op.other)) {
-        return false;
-      }
-      break;
-    case S::kOutsideFreeFieldNumber: op.kind = Kind::kOutsideFree; break;
-    case S::kEventFieldNumber: op.kind = Kind::kEvent; break;
-    default: op.kind = Kind::kWait; break;
-  }
   const auto emit = [&] {
-    Operation& emitted = Emit(op.kind, where, verb);
+    Operation& emitted = Emit(op.kind, where, verb.field);
     op.place = emitted.place;
     emitted = op;
   };
   emit();
-  if (verb == S::kTempFieldNumber) {
+  if (verb.field == S::kTempFieldNumber) {
     if (!Block(where, S::kBodyFieldNumber, s.body())) return false;
     op.kind = Kind::kFree;
     op.stream = kNone;
@@ -314,66 +372,6 @@ bool Compiler::Call(const Where& where, const S& s) {
   Operation& op = Emit(Kind::kCall, where, S::kCallFieldNumber);
   op.other = static_cast<uint32_t>(code_.calls.size());
   code_.calls.push_back(std::move(call));
-  return true;
-}
-
-bool Compiler::Other(const Where& where, const S& s, int verb) {
-  Operation op;
-  switch (verb) {
-    case S::kDoneFieldNumber:
-      op.kind = Kind::kDone;
-      if (!Stream(where, verb, s.done(), &op.stream)) return false;
-      break;
-    case S::kEmptyCacheFieldNumber: op.kind = Kind::kEmptyCache; break;
-    case S::kMarkFieldNumber:
-      op.kind = Kind::kMark;
-      if (!Text(where, verb, s.mark(), &op.other)) return false;
-      break;
-    case S::kResetFieldNumber:
-      if (s.reset() != "peak" && s.reset() != "accumulated") {
-        return Wrong(where, verb, "\"peak\" or \"accumulated\"", Quote(s.reset()));
-      }
-      op.kind = s.reset() == "peak" ? Kind::kResetPeak : Kind::kResetAccumulated;
-      break;
-    case S::kConfFieldNumber:
-      op.kind = Kind::kSettings;
-      if (!Text(where, verb, s.conf(), &op.other)) return false;
-      break;
-    case S::kFractionFieldNumber: {
-      const std::optional<double> fraction = ParseJsonDouble(s.fraction());
-      if (!fraction || *fraction < 0 || *fraction > 1) {
-        return Wrong(where, verb, "a number from 0 to 1", Quote(s.fraction()));
-      }
-      op.kind = Kind::kFraction;
-      if (!Text(where, verb, s.fraction(), &op.other)) return false;
-      break;
-    }
-    case S::kFailNextFieldNumber:
-      op.kind = Kind::kFailNext;
-      if (!Value(where, verb, -1, s.fail_next(), &op.value)) return false;
-      break;
-    case S::kPoolCreateFieldNumber:
-      op.kind = Kind::kPoolCreate;
-      if (!Pool(where, verb, s.pool_create(), &op.other)) return false;
-      op.value = static_cast<uint32_t>((s.serves_on_oom() ? uint64_t{kPoolUseOnOom} : 0) |
-                                       (s.no_split() ? uint64_t{kPoolNoSplit} : 0));
-      break;
-    case S::kPoolForgetFieldNumber:
-      op.kind = Kind::kPoolForget;
-      if (!Pool(where, verb, s.pool_forget(), &op.other)) return false;
-      break;
-    case S::kPoolReleaseFieldNumber:
-      op.kind = Kind::kPoolRelease;
-      if (!Pool(where, verb, s.pool_release(), &op.other)) return false;
-      break;
-    default:
-      op.kind = Kind::kRandom;
-      if (!Random(Inside(where, s.random(), verb, -1), s.random(), &op.other)) return false;
-      break;
-  }
-  Operation& emitted = Emit(op.kind, where, verb);
-  op.place = emitted.place;
-  emitted = op;
   return true;
 }
 

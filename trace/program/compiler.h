@@ -128,14 +128,17 @@ class Compiler {
   uint32_t here() const { return static_cast<uint32_t>(code_.operations.size()); }
   bool Block(const Where& where, int field,
              const google::protobuf::RepeatedPtrField<proto::Statement>& statements);
-  bool FindVerb(const Where& where, const proto::Statement& statement, int* field);
+  struct Verb;
+  static const Verb kVerbs[];
+  // Returns null after an error.
+  const Verb* FindVerb(const Where& where, const proto::Statement& statement);
   bool Statement(const Where& where, const proto::Statement& s);
-  bool Memory(const Where& where, const proto::Statement& s, int verb);
+  // A statement that is an operation, or two around its body.
+  bool Simple(const Where& where, const proto::Statement& s, const Verb& verb);
   bool Loop(const Where& where, const proto::Statement& s, int verb);
   uint32_t EventsAtLeast(uint32_t from) const;
   bool Call(const Where& where, const proto::Statement& s);
   bool Let(const Where& where, const proto::Statement& s);
-  bool Other(const Where& where, const proto::Statement& s, int verb);
 
   const ProgramText& text_;
   const CompileOptions& options_;

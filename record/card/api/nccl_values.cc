@@ -1,5 +1,5 @@
 // What collectives deliver: the bytes of other ranks if those are processes of this machine
-// (exchange.h); otherwise as if every rank held what this one holds.
+// (Exchange); otherwise as if every rank held what this one holds.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -1,5 +1,11 @@
 #include "record/card/device/copies.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <mutex>
@@ -7,7 +13,7 @@
 
 #include "record/card/device/device.h"
 #include "record/card/device/entry.h"
-#include "record/card/device/host_pages.h"
+#include "record/card/stubs/page.h"
 
 namespace memreplay::card {
 namespace {
@@ -56,6 +62,60 @@ void BetweenCards(Device* d, uint64_t to, uint64_t from, size_t size) {
   });
 }
 
+constexpr size_t kLarge = size_t{4} << 20;  // below it, reading the table takes longer
+
+// Reads /proc/self/maps; empty if it cannot be read.
+std::string ReadMaps() {
+  std::string text;
+  const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return text;
+  char part[16384];
+  ssize_t n = 0;
+  while ((n = read(file, part, sizeof part)) > 0) text.append(part, static_cast<size_t>(n));
+  close(file);
+  return text;
+}
+
+// Returns whether each page of a range is private anonymous memory that can be written. A line of
+// the table is "7f00-7f10 rw-p 00000000 00:00 0    [heap]"; device and inode are zero if there is
+// no file.
+bool IsAnonymous(uint64_t from, uint64_t to) {
+  const std::string maps = ReadMaps();
+  const char* line = maps.c_str();
+  while (*line != 0 && from < to) {
+    char* rest = nullptr;
+    const uint64_t begin = std::strtoull(line, &rest, 16);
+    const uint64_t end = *rest == '-' ? std::strtoull(rest + 1, &rest, 16) : 0;
+    const char* next = std::strchr(line, '\n');
+    next = next == nullptr ? maps.c_str() + maps.size() : next + 1;
+    if (begin <= from && from < end) {
+      const std::string flags(rest + 1, 4);
+      const std::string names(static_cast<const char*>(rest) + 6, next);
+      if (flags.substr(0, 2) != "rw" || flags[3] != 'p') return false;
+      if (names.find(" 00:00 0") == std::string::npos) return false;
+      from = end;
+    }
+    line = next;
+  }
+  return from >= to;
+}
+
+// Fills `size` bytes at `to` with zeros. The pages of a large piece of private anonymous memory are
+// released to the system, for which they read as zero and take nothing: a script that offloads its
+// activations does not need their size on this machine. Other memory is written.
+void ZeroHostMemory(void* to, size_t size) {
+  const auto address = reinterpret_cast<uint64_t>(to);
+  const uint64_t from = (address + kPage - 1) / kPage * kPage;
+  const uint64_t end = (address + size) / kPage * kPage;
+  if (size >= kLarge && IsAnonymous(from, end) &&
+      madvise(reinterpret_cast<void*>(from), end - from, MADV_DONTNEED) == 0) {
+    std::memset(to, 0, from - address);
+    std::memset(reinterpret_cast<void*>(end), 0, address + size - end);
+    return;
+  }
+  std::memset(to, 0, size);
+}
+
 }  // namespace
 
 bool Copy(void* to, const void* from, size_t size) {
@@ -73,9 +133,7 @@ bool Copy(void* to, const void* from, size_t size) {
   if (!to_card && Answered(to, size)) return true;
   const std::lock_guard<std::mutex> lock(d.mutex);
   if (!to_card) {
-    if (!small) {
-      ZeroHostMemory(to, size);
-    }
+    if (!small) ZeroHostMemory(to, size);
     if (!small || !ReadKnown(d, Number(from), to, size)) {
       Assume(small ? "values that were never computed were copied to the host as zeros"
                    : "large copies to the host delivered zeros instead of computed values");

@@ -12,7 +12,7 @@
 #include "sim/study/what_if.h"
 #include "trace/bytes/byte_sink.h"
 #include "trace/formats/open_trace.h"
-#include "trace/formats/torch/torch_snapshot_writer.h"
+#include "trace/formats/torch/torch_snapshot.h"
 #include "trace/schedule/schedule.h"
 
 namespace memreplay {

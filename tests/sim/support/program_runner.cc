@@ -19,7 +19,7 @@
 #include "sim/settings/allocator_config.h"
 #include "tests/sim/support/statistics_identities.h"
 #include "trace/bytes/byte_sink.h"
-#include "trace/formats/flat/flat_jsonl_writer.h"
+#include "trace/formats/flat/flat_jsonl.h"
 #include "trace/schedule/schedule.h"
 #include "trace/value/strings.h"
 

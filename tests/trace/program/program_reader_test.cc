@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tests/trace/support/trace_dump.h"
-#include "trace/formats/flat/flat_jsonl_reader.h"
+#include "trace/formats/flat/flat_jsonl.h"
 #include "trace/program/program_expander.h"
 #include "trace/value/strings.h"
 

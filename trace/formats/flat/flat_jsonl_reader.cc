@@ -1,5 +1,3 @@
-#include "trace/formats/flat/flat_jsonl_reader.h"
-
 #include <array>
 #include <optional>
 #include <string>
@@ -7,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "trace/formats/flat/flat_jsonl.h"
 #include "trace/formats/flat/flat_records.h"
 #include "trace/formats/flat/flat_tables.h"
 #include "trace/formats/flat/json_record.h"

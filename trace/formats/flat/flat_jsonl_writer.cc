@@ -1,10 +1,9 @@
-#include "trace/formats/flat/flat_jsonl_writer.h"
-
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "trace/bytes/json_scanner.h"
+#include "trace/formats/flat/flat_jsonl.h"
 #include "trace/formats/flat/flat_records.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"

@@ -1,5 +1,3 @@
-#include "trace/formats/torch/torch_snapshot_reader.h"
-
 #include <algorithm>
 #include <memory>
 #include <thread>
@@ -11,6 +9,7 @@
 #include "trace/bytes/value.h"
 #include "trace/formats/torch/snapshot_assembly.h"
 #include "trace/formats/torch/snapshot_records.h"
+#include "trace/formats/torch/torch_snapshot.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

@@ -1,11 +1,10 @@
-#include "trace/formats/torch/torch_snapshot_writer.h"
-
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "trace/bytes/pickle_writer.h"
+#include "trace/formats/torch/torch_snapshot.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"

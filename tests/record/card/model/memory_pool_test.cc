@@ -1,6 +1,6 @@
-#include "record/card/model/memory_pool.h"
-
 #include <gtest/gtest.h>
+
+#include "record/card/model/memory.h"
 
 namespace memreplay::card {
 namespace {

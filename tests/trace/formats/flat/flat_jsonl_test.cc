@@ -1,11 +1,11 @@
+#include "trace/formats/flat/flat_jsonl.h"
+
 #include <gtest/gtest.h>
 
 #include <utility>
 
 #include "tests/trace/formats/contract/format_contract.h"
 #include "tests/trace/support/trace_dump.h"
-#include "trace/formats/flat/flat_jsonl_reader.h"
-#include "trace/formats/flat/flat_jsonl_writer.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

@@ -16,7 +16,7 @@
 #include "trace/bytes/pickle_reader.h"
 #include "trace/formats/torch/snapshot_assembly.h"
 #include "trace/formats/torch/snapshot_records.h"
-#include "trace/formats/torch/torch_snapshot_reader.h"
+#include "trace/formats/torch/torch_snapshot.h"
 
 namespace memreplay {
 namespace {

@@ -1,5 +1,3 @@
-#include "trace/formats/torch/torch_snapshot_reader.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,6 +5,7 @@
 
 #include "tests/trace/support/py_value.h"
 #include "tests/trace/support/sample_snapshot.h"
+#include "trace/formats/torch/torch_snapshot.h"
 
 namespace memreplay {
 namespace {

@@ -1,10 +1,13 @@
-// Reads flat JSON lines ("memsched-flat", docs/formats.md): schedules, and recorded traces written
-// by memreplay.
+// Reads and writes flat JSON lines ("memsched-flat", docs/formats.md): schedules as the records of
+// the schema, and recorded traces as those records with addresses, plus memreplay's own for
+// effects, frames and the final state. Either reads back as the same Trace.
 #pragma once
 
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "trace/bytes/byte_sink.h"
 #include "trace/bytes/byte_source.h"
 #include "trace/value/trace.h"
 
@@ -18,5 +21,10 @@ bool LooksLikeFlatJsonl(std::string_view head);
 // caller adds the file name: InvalidArgument, "line L, byte B: expected X, found Y", where B counts
 // from the start of the (decompressed) file. Unknown keys become diagnostics at their byte.
 absl::StatusOr<Trace> ReadFlatJsonl(ByteSource& source);
+
+// Writes a trace. O(size of the trace), with memory for the stacks only. Texts and frames without
+// references are not written. Errors: FailedPrecondition for a trace that is not well formed
+// (CheckTrace), and those of the sink.
+absl::Status WriteFlatJsonl(const Trace& trace, ByteSink& sink);
 
 }  // namespace memreplay
