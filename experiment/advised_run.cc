@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "report/ask/file_report.h"
 #include "report/ask/replay.h"
 #include "report/device/device_report.h"
@@ -47,7 +48,7 @@ std::vector<std::string> ConfsOf(const Study& study) {
   const std::string& own = study.settings().config.conf;
   std::vector<std::string> confs = {own};
   const std::vector<std::string> usual = UsualConfs(*study.settings().torch.profile);
-  const bool has_them = std::find(usual.begin(), usual.end(), kExpandable) != usual.end();
+  const bool has_them = absl::c_find(usual, kExpandable) != usual.end();
   if (has_them && own.find("expandable_segments") == own.npos &&
       own.find("max_split_size") == own.npos) {
     confs.push_back(own.empty() ? kExpandable : StrCat(own, ",", kExpandable));
@@ -62,7 +63,7 @@ std::string BestConf(const Study& study) {
   if (rows.empty() || !rows[0].refused.empty()) return "";
   const std::vector<std::string> usual = ConfsOf(study);
   for (const SweepRow& row : rows) {
-    const bool is_usual = std::find(usual.begin(), usual.end(), row.conf) != usual.end();
+    const bool is_usual = absl::c_find(usual, row.conf) != usual.end();
     if (is_usual && row.peak_reserved.value() * 49 <= rows[0].peak_reserved.value() * 50) return "";
   }
   return rows[0].conf;
@@ -120,7 +121,7 @@ absl::Status AddProcess(const OpenedFile& snapshot, const proto::RecordedProcess
     run->set_outside(std::max(run->outside(), card.outside()));
   }
   for (const std::string& name : process.met()) {
-    if (std::find(run->met().begin(), run->met().end(), name) == run->met().end()) {
+    if (absl::c_find(run->met(), name) == run->met().end()) {
       run->add_met(name);
     }
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "experiment/advised_run.h"
 #include "experiment/patch.h"
 #include "experiment/script_search.h"
@@ -60,9 +61,8 @@ void ChangedRuns::Show(std::string_view activity) {
 absl::StatusOr<MadeChange> ChangedRuns::Make(const Remedies& remedies) const {
   MadeChange made;
   for (const std::string& name : remedies) {
-    const auto proposal =
-        std::find_if(proposals_.begin(), proposals_.end(),
-                     [&](const proto::Proposal& each) { return each.name() == name; });
+    const auto proposal = absl::c_find_if(
+        proposals_, [&](const proto::Proposal& each) { return each.name() == name; });
     if (proposal == proposals_.end() ||
         (proposal->edits().empty() && proposal->arguments().empty())) {
       made.remedies.push_back(name);
@@ -88,54 +88,37 @@ absl::StatusOr<ScriptRun> ChangedRuns::RunOf(const Remedies& remedies,
   return run;
 }
 
-absl::StatusOr<ScriptRun> ChangedRuns::StudiedRunOf(const Remedies& remedies,
-                                                    const std::vector<std::string>& program) const {
-  ASSIGN_OR_RETURN(ScriptRun run, RunOf(remedies, program));
-  run.options.card_options[std::string(card::kCapacity.variable)] = StrCat(card::kMaxBytes);
-  run.options.survey = remedies.empty();
-  return run;
-}
-
-std::vector<proto::AdvisedRun> ChangedRuns::RunOneRank(absl::Span<const ScriptRun> runs) {
-  std::vector<proto::AdvisedRun> advised;
-  for (const auto& answer : runner_.Run(runs, progress_)) advised.push_back(AdvisedRunOf(answer));
-  return advised;
-}
-
-std::vector<proto::AdvisedRun> ChangedRuns::RunRanks(absl::Span<const ScriptRun> runs) {
-  std::vector<proto::AdvisedRun> advised = RunOneRank(runs);
-  std::vector<ScriptRun> others;
-  std::vector<proto::AdvisedRun*> jobs;  // of each of the others
+std::vector<proto::AdvisedRun> ChangedRuns::RunStudied(absl::Span<const Wanted> wanted) {
+  std::vector<proto::AdvisedRun> advised(wanted.size());
+  std::vector<ScriptRun> runs, others;
+  std::vector<proto::AdvisedRun*> run_of, other_of;  // of each: what it is a run of
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    absl::StatusOr<ScriptRun> run = RunOf(wanted[i].remedies, wanted[i].program);
+    if (!run.ok()) {
+      advised[i].set_error(std::string(run.status().message()));
+      continue;
+    }
+    run->name = wanted[i].name;
+    run->options.card_options[std::string(card::kCapacity.variable)] = StrCat(card::kMaxBytes);
+    run->options.survey = wanted[i].remedies.empty();
+    runs.push_back(*std::move(run));
+    run_of.push_back(&advised[i]);
+  }
+  ScriptRunner::Answers answers = runner_.Run(runs, progress_);
   for (size_t i = 0; i < runs.size(); ++i) {
-    for (ScriptRun& other : OtherRanks(runs[i], advised[i].group())) {
+    *run_of[i] = AdvisedRunOf(answers[i]);
+    for (ScriptRun& other : OtherRanks(runs[i], run_of[i]->group())) {
       others.push_back(std::move(other));
-      jobs.push_back(&advised[i]);
+      other_of.push_back(run_of[i]);
     }
   }
   if (others.empty()) return advised;
   has_ranks_ = true;
-  const std::vector<proto::AdvisedRun> found = RunOneRank(others);
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i].interrupted()) *jobs[i] = found[i];
-    if (!jobs[i]->interrupted()) MergeRank(found[i], jobs[i]);
-  }
-  return advised;
-}
-
-std::vector<proto::AdvisedRun> ChangedRuns::RunMade(std::vector<absl::StatusOr<ScriptRun>> made) {
-  std::vector<ScriptRun> runs;
-  for (const absl::StatusOr<ScriptRun>& run : made) {
-    if (run.ok()) runs.push_back(*run);
-  }
-  std::vector<proto::AdvisedRun> advised(made.size());
-  std::vector<proto::AdvisedRun> found = RunRanks(runs);
-  auto next = found.begin();
-  for (size_t i = 0; i < made.size(); ++i) {
-    if (made[i].ok()) {
-      advised[i] = std::move(*next++);
-    } else {
-      advised[i].set_error(std::string(made[i].status().message()));
-    }
+  answers = runner_.Run(others, progress_);
+  for (size_t i = 0; i < others.size(); ++i) {
+    const proto::AdvisedRun found = AdvisedRunOf(answers[i]);
+    if (found.interrupted()) *other_of[i] = found;
+    if (!other_of[i]->interrupted()) MergeRank(found, other_of[i]);
   }
   return advised;
 }
@@ -145,21 +128,19 @@ std::vector<proto::AdvisedRun> ChangedRuns::RunEach(absl::Span<const Remedies> r
   const std::string changes = FormatCount(static_cast<int64_t>(remedies.size()), "change");
   Show(StrCat("running ", base_.program[0], is_unchanged ? "" : " with ",
               is_unchanged ? "" : changes));
-  std::vector<absl::StatusOr<ScriptRun>> runs;
-  for (const Remedies& names : remedies) runs.push_back(StudiedRunOf(names, base_.program));
-  return RunMade(std::move(runs));
+  std::vector<Wanted> wanted;
+  for (const Remedies& names : remedies) wanted.push_back({names, base_.program, ""});
+  return RunStudied(wanted);
 }
 
 std::vector<proto::AdvisedRun> ChangedRuns::RunValues(const Remedies& remedies,
                                                       absl::Span<const int64_t> values) {
   Show(StrCat("looking for the largest ", key_.name));
-  std::vector<absl::StatusOr<ScriptRun>> runs;
+  std::vector<Wanted> wanted;
   for (const int64_t value : values) {
-    const std::string name = StrCat(value);
-    runs.push_back(StudiedRunOf(remedies, key_.WordsWith(given_.program, name)));
-    if (runs.back().ok()) runs.back()->name = name;
+    wanted.push_back({remedies, key_.WordsWith(given_.program, StrCat(value)), StrCat(value)});
   }
-  return RunMade(std::move(runs));
+  return RunStudied(wanted);
 }
 
 absl::StatusOr<proto::ScriptRow> ChangedRuns::RunOnCard(const Remedies& remedies,

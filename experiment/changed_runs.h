@@ -60,13 +60,14 @@ class ChangedRuns {
   // With the changes, and `program` for the command line. Errors: those of Make().
   absl::StatusOr<ScriptRun> RunOf(const Remedies& remedies,
                                   const std::vector<std::string>& program) const;
-  // The same on a GPU without a limit; its snapshots are studied.
-  absl::StatusOr<ScriptRun> StudiedRunOf(const Remedies& remedies,
-                                         const std::vector<std::string>& program) const;
+  // A run on a GPU without a limit, whose snapshots are studied.
+  struct Wanted {
+    Remedies remedies;
+    std::vector<std::string> program;
+    std::string name;
+  };
   // A run that could not be made has its error.
-  std::vector<proto::AdvisedRun> RunMade(std::vector<absl::StatusOr<ScriptRun>> made);
-  std::vector<proto::AdvisedRun> RunOneRank(absl::Span<const ScriptRun> runs);
-  std::vector<proto::AdvisedRun> RunRanks(absl::Span<const ScriptRun> runs);
+  std::vector<proto::AdvisedRun> RunStudied(absl::Span<const Wanted> wanted);
   void Show(std::string_view activity);
 
   RecordOptions given_;

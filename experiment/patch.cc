@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "trace/value/status_macros.h"
@@ -218,7 +219,7 @@ absl::StatusOr<std::vector<proto::Edit>> MergeEdits(std::vector<proto::Edit> edi
       return other.file() == edit.file() && other.begin() == edit.begin() &&
              other.end() == edit.end() && other.text() == edit.text();
     };
-    if (std::any_of(merged.begin(), merged.end(), same)) continue;
+    if (absl::c_any_of(merged, same)) continue;
     if (!merged.empty() && merged.back().file() == edit.file() && IsArgument(edit) &&
         IsArgument(merged.back()) && merged.back().begin() == edit.begin()) {  // of an empty call
       edit.set_text(StrCat(", ", edit.text()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -23,7 +24,7 @@ ScriptRunner::Answers ScriptRunner::Run(absl::Span<const ScriptRun> runs, Progre
 }
 
 bool ScriptKey::IsIn(const std::vector<std::string>& program) const {
-  return std::any_of(program.begin(), program.end(), IsPlaceOfValue);
+  return absl::c_any_of(program, IsPlaceOfValue);
 }
 
 std::vector<std::string> ScriptKey::WordsWith(const std::vector<std::string>& program,

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/types/span.h"
@@ -36,12 +37,68 @@ class CaseTrials {
       : question_(question), script_(std::move(script)), runner_(*runner) {}
 
   // Adds the rows of the runs that ended, even if others failed. Errors: those of the runs.
-  absl::Status Run(proto::ScriptCase* found);
+
+  absl::Status Run(proto::ScriptCase* found) {
+    ScriptSearch search([&](absl::Span<const int64_t> values) { return RunValues(values); },
+                        runner_.at_once());
+    absl::Status done;
+    if (question_.finds_largest) {
+      const absl::StatusOr<int64_t> largest =
+          search.FindLargest(question_.values.step, question_.values.max);
+      if (largest.ok()) found->set_largest(value_of(*largest));
+      done = largest.status();
+    } else {
+      done = search.Try(question_.values.listed);
+    }
+    for (const auto& [value, row] : ended_) *found->add_rows() = row;
+    if (!done.ok() && !runner_.stopped_by().empty()) {
+      found->set_unfinished(true);
+      if (question_.finds_largest) SetBounds(found);
+      return absl::OkStatus();
+    }
+    return done;
+  }
 
  private:
-  absl::StatusOr<std::vector<proto::ScriptRow>> RunValues(absl::Span<const int64_t> values);
+  absl::StatusOr<std::vector<proto::ScriptRow>> RunValues(absl::Span<const int64_t> values) {
+    std::vector<ScriptRun> runs;
+    for (const int64_t units : values) {
+      ScriptRun& run = runs.emplace_back();
+      run.options = script_;
+      run.name = FormatValue(value_of(units));
+      run.options.program = question_.key.WordsWith(script_.program, run.name);
+    }
+    std::vector<proto::ScriptRow> rows;
+    absl::Status failed;
+    const ScriptRunner::Answers answers = runner_.Run(runs);
+    for (size_t i = 0; i < answers.size(); ++i) {
+      if (!answers[i].ok()) {
+        failed.Update(answers[i].status());
+        continue;
+      }
+      proto::ScriptRow& row = rows.emplace_back(ScriptRowOf(answers[i]->report));
+      row.set_value(value_of(values[i]));
+      row.set_cached(answers[i]->cached);
+      row.set_too_small(SaysToRaise(row.refusal(), question_.key.name));
+      ended_[values[i]] = row;
+    }
+    if (!failed.ok()) return failed;
+    return rows;
+  }
+
   // Sets what an interrupted search knows.
-  void SetBounds(proto::ScriptCase* found) const;
+
+  void SetBounds(proto::ScriptCase* found) const {
+    for (const auto& [units, row] : ended_) {
+      if (row.fits()) {
+        found->set_largest(row.value());
+      } else if (!row.too_small()) {
+        found->set_below(row.value());
+        return;
+      }
+    }
+  }
+
   double value_of(int64_t units) const { return ValueOf({units, question_.values.scale}); }
 
   const ValueQuestion& question_;
@@ -49,65 +106,6 @@ class CaseTrials {
   ScriptRunner& runner_;
   std::map<int64_t, proto::ScriptRow> ended_;  // by value
 };
-
-absl::StatusOr<std::vector<proto::ScriptRow>> CaseTrials::RunValues(
-    absl::Span<const int64_t> values) {
-  std::vector<ScriptRun> runs;
-  for (const int64_t units : values) {
-    ScriptRun& run = runs.emplace_back();
-    run.options = script_;
-    run.name = FormatValue(value_of(units));
-    run.options.program = question_.key.WordsWith(script_.program, run.name);
-  }
-  std::vector<proto::ScriptRow> rows;
-  absl::Status failed;
-  const ScriptRunner::Answers answers = runner_.Run(runs);
-  for (size_t i = 0; i < answers.size(); ++i) {
-    if (!answers[i].ok()) {
-      failed.Update(answers[i].status());
-      continue;
-    }
-    proto::ScriptRow& row = rows.emplace_back(ScriptRowOf(answers[i]->report));
-    row.set_value(value_of(values[i]));
-    row.set_cached(answers[i]->cached);
-    row.set_too_small(SaysToRaise(row.refusal(), question_.key.name));
-    ended_[values[i]] = row;
-  }
-  if (!failed.ok()) return failed;
-  return rows;
-}
-
-void CaseTrials::SetBounds(proto::ScriptCase* found) const {
-  for (const auto& [units, row] : ended_) {
-    if (row.fits()) {
-      found->set_largest(row.value());
-    } else if (!row.too_small()) {
-      found->set_below(row.value());
-      return;
-    }
-  }
-}
-
-absl::Status CaseTrials::Run(proto::ScriptCase* found) {
-  ScriptSearch search([&](absl::Span<const int64_t> values) { return RunValues(values); },
-                      runner_.at_once());
-  absl::Status done;
-  if (question_.finds_largest) {
-    const absl::StatusOr<int64_t> largest =
-        search.FindLargest(question_.values.step, question_.values.max);
-    if (largest.ok()) found->set_largest(value_of(*largest));
-    done = largest.status();
-  } else {
-    done = search.Try(question_.values.listed);
-  }
-  for (const auto& [value, row] : ended_) *found->add_rows() = row;
-  if (!done.ok() && !runner_.stopped_by().empty()) {
-    found->set_unfinished(true);
-    if (question_.finds_largest) SetBounds(found);
-    return absl::OkStatus();
-  }
-  return done;
-}
 
 }  // namespace
 
@@ -185,12 +183,11 @@ absl::StatusOr<proto::ScriptReport> TryValues(const ValueQuestion& question, Scr
 
 bool ValuesFit(const ValueQuestion& question, const proto::ScriptReport& report) {
   if (question.finds_largest) {
-    return std::all_of(report.cases().begin(), report.cases().end(),
-                       [](const proto::ScriptCase& found) { return found.largest() > 0; });
+    return absl::c_all_of(report.cases(),
+                          [](const proto::ScriptCase& found) { return found.largest() > 0; });
   }
-  return std::any_of(report.cases().begin(), report.cases().end(), [](const auto& found) {
-    return std::any_of(found.rows().begin(), found.rows().end(),
-                       [](const proto::ScriptRow& row) { return row.fits(); });
+  return absl::c_any_of(report.cases(), [](const auto& found) {
+    return absl::c_any_of(found.rows(), [](const proto::ScriptRow& row) { return row.fits(); });
   });
 }
 
