@@ -50,10 +50,6 @@ std::vector<std::string> WordsOf(std::string_view text) {
   return words;
 }
 
-bool EndsWith(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 bool IsSlice(const Card& card) { return card.group == "MIG slices"; }
 
 // Returns true for "4090" and rtx-4090, but false for "60" and rtx-4060.
@@ -135,7 +131,7 @@ std::optional<uint64_t> ParseNumber(std::string_view text, uint64_t max) {
 std::optional<uint64_t> ParseMemory(std::string_view text) {
   uint64_t unit = 1;
   for (const auto& [suffix, bytes] : {std::pair("GiB", kGiB), std::pair("MiB", kMiB)}) {
-    if (!EndsWith(text, suffix)) continue;
+    if (!text.ends_with(suffix)) continue;
     unit = bytes;
     text.remove_suffix(3);
   }
@@ -230,8 +226,8 @@ const std::vector<Card>& AllCards() {
 
 std::optional<Card> FindCard(std::string_view text, std::string* error) {
   if (text.substr(0, 7) == "custom:") return CustomCard(text, error);
-  const bool windows = EndsWith(text, ":windows");
-  const bool on_linux = EndsWith(text, ":linux");
+  const bool windows = text.ends_with(":windows");
+  const bool on_linux = text.ends_with(":linux");
   const Card* found =
       FindByName(text.substr(0, windows || on_linux ? text.rfind(':') : text.size()), error);
   if (found == nullptr) return std::nullopt;

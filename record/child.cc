@@ -19,6 +19,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "absl/algorithm/container.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
@@ -248,7 +249,7 @@ void Listener::Leave() {
   heard_ = [](std::string_view) {};
   constexpr int kFiles = 1024;  // more than this program has open, such as another end of a pipe
   for (int file = 0; file < kFiles; ++file) {
-    if (std::none_of(channels_.begin(), channels_.end(), [file](const Channel& channel) {
+    if (absl::c_none_of(channels_, [file](const Channel& channel) {
           return file == channel.from || file == channel.to;
         })) {
       close(file);

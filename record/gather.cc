@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "proto/numbers.h"
 #include "trace/bytes/output_file.h"
 #include "trace/bytes/pickle_writer.h"
@@ -69,7 +70,7 @@ std::vector<std::string> PathsOf(
     const std::function<std::vector<std::string>(const std::string&)>& paths_of) {
   std::vector<std::string> paths = paths_of(place.out);
   const auto is_free = [&place](const std::string& path) { return IsFree(path, place.began); };
-  for (int n = 2; place.is_default && !std::all_of(paths.begin(), paths.end(), is_free); ++n) {
+  for (int n = 2; place.is_default && !absl::c_all_of(paths, is_free); ++n) {
     paths = paths_of(WithTag(place.out, StrCat(n)));
   }
   return paths;

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "proto/numbers.h"
 #include "record/files.h"
@@ -79,7 +80,7 @@ std::optional<proto::RecordReport> RunCache::Find(const std::string& key) const 
   if (!bytes.ok() || !run.ParseFromString(*bytes) || run.key() != key) return std::nullopt;
   if (!CheckNumbers(run).ok()) return std::nullopt;
   for (const proto::RecordedProcess& process : run.report().processes()) {
-    if (!std::all_of(process.sources().begin(), process.sources().end(), IsUnchanged)) {
+    if (!absl::c_all_of(process.sources(), IsUnchanged)) {
       return std::nullopt;
     }
   }

@@ -16,6 +16,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "hardware/cards.h"
 #include "record/card/model/options.h"
 #include "record/child.h"
@@ -220,7 +221,7 @@ void WaitForWriters(const std::string& folder, Child* child) {
   constexpr int kSteps = 300;  // of 100 ms
   for (int step = 0; step < kSteps; ++step) {
     const std::vector<std::string> writing = Unwritten(folder, LeftFiles().snapshot());
-    if (std::none_of(writing.begin(), writing.end(), Runs)) return;
+    if (absl::c_none_of(writing, Runs)) return;
     child->PassOn(100);
   }
 }

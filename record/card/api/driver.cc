@@ -85,19 +85,12 @@ ENTRY(int, cuCtxPopCurrent, MayBeNull<uint64_t> context) {
 }
 ALSO(cuCtxPopCurrent_v2, cuCtxPopCurrent);
 DOES(cuCtxGetDevice, (int* card), *card = CurrentCard())
-ENTRY(int, cuCtxSynchronize, void) {
-  const auto [d, lock] = LockedDevice();
-  d.streams.SynchronizeCard(CurrentCard(), d.now());
-  return kSuccess;
-}
+DOES_LOCKED(cuCtxSynchronize, (void), d.streams.SynchronizeCard(CurrentCard(), d.now()))
 DOES(cuCtxGetLimit, (size_t * value, int), *value = 0)
 ENTRY(int, cuCtxSetLimit, int, size_t) { return kSuccess; }
 ENTRY(int, cuStreamGetCtx, void*, uint64_t* context) { return cuCtxGetCurrent(context); }
-ENTRY(int, cuStreamSynchronize, void* stream) {
-  const auto [d, lock] = LockedDevice();
-  d.streams.Synchronize(StreamKeyOf(stream), d.now());
-  return kSuccess;
-}
+DOES_LOCKED(cuStreamSynchronize, (void* stream),
+            d.streams.Synchronize(StreamKeyOf(stream), d.now()))
 
 // Modules: code of Triton, NVRTC and others is accepted and never run. Handles are numbers.
 std::atomic<uint64_t> next_handle{0x100000};

@@ -78,11 +78,7 @@ ENTRY(int, cudaGetDeviceProperties, char* properties, int card) {
   return kSuccess;
 }
 ALSO(cudaGetDeviceProperties_v2, cudaGetDeviceProperties);
-ENTRY(int, cudaDeviceSynchronize, void) {
-  const auto [d, lock] = LockedDevice();
-  d.streams.SynchronizeCard(CurrentCard(), d.now());
-  return kSuccess;
-}
+DOES_LOCKED(cudaDeviceSynchronize, (void), d.streams.SynchronizeCard(CurrentCard(), d.now()))
 ENTRY(int, cudaDeviceGetStreamPriorityRange, MayBeNull<int> least, MayBeNull<int> greatest) {
   if (least != nullptr) *least = 0;
   if (greatest != nullptr) *greatest = -5;

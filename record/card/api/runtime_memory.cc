@@ -185,11 +185,7 @@ ENTRY(int, cudaHostRegister, void* address, size_t bytes, unsigned) {
              ? kSuccess
              : Failed(kMemoryAllocation);
 }
-ENTRY(int, cudaHostUnregister, void* address) {
-  const auto [d, lock] = LockedDevice();
-  RemoveHostRange(&d, Number(address));
-  return kSuccess;
-}
+DOES_LOCKED(cudaHostUnregister, (void* address), RemoveHostRange(&d, Number(address)))
 DOES(cudaHostGetDevicePointer, (void** out, void* address, unsigned), *out = address)
 
 bool IsPinned(const Device& d, uint64_t address) {

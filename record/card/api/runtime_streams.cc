@@ -7,25 +7,16 @@
 namespace memreplay::card {
 namespace {
 
-ENTRY(int, cudaStreamCreateWithPriority, void** out, unsigned, int priority) {
-  const auto [d, lock] = LockedDevice();
-  *out = Pointer(d.streams.Create(CurrentCard(), priority, d.settings.simulated ? 1 : 16));
-  return kSuccess;
-}
+DOES_LOCKED(cudaStreamCreateWithPriority, (void** out, unsigned, int priority),
+            *out = Pointer(d.streams.Create(CurrentCard(), priority,
+                                            d.settings.simulated ? 1 : 16)))
 ENTRY(int, cudaStreamCreate, void** out) { return cudaStreamCreateWithPriority(out, 0, 0); }
 ENTRY(int, cudaStreamCreateWithFlags, void** out, unsigned) {
   return cudaStreamCreateWithPriority(out, 0, 0);
 }
-ENTRY(int, cudaStreamDestroy, void* stream) {
-  const auto [d, lock] = LockedDevice();
-  d.streams.Destroy(StreamKeyOf(stream));
-  return kSuccess;
-}
-ENTRY(int, cudaStreamGetPriority, void* stream, int* priority) {
-  const auto [d, lock] = LockedDevice();
-  *priority = d.streams.PriorityOf(StreamKeyOf(stream));
-  return kSuccess;
-}
+DOES_LOCKED(cudaStreamDestroy, (void* stream), d.streams.Destroy(StreamKeyOf(stream)))
+DOES_LOCKED(cudaStreamGetPriority, (void* stream, int* priority),
+            *priority = d.streams.PriorityOf(StreamKeyOf(stream)))
 // No stream waits for the default one, like all of torch's.
 DOES(cudaStreamGetFlags, (void*, unsigned* flags), *flags = 1)
 DOES(cudaStreamGetId, (void* stream, unsigned long long* id), *id = Number(stream))
@@ -39,11 +30,8 @@ ENTRY(int, cudaStreamSynchronize, void* stream) {
   d.streams.Synchronize(StreamKeyOf(stream), d.now());
   return kSuccess;
 }
-ENTRY(int, cudaStreamWaitEvent, void* stream, const Event* event, unsigned) {
-  const auto [d, lock] = LockedDevice();
-  d.streams.WaitFor(StreamKeyOf(stream), *event, d.Tick());
-  return kSuccess;
-}
+DOES_LOCKED(cudaStreamWaitEvent, (void* stream, const Event* event, unsigned),
+            d.streams.WaitFor(StreamKeyOf(stream), *event, d.Tick()))
 DOES(cudaStreamAddCallback,
      (void* stream, void (*function)(void*, int, void*), void* data, unsigned),
      function(stream, kSuccess, data))
@@ -71,11 +59,7 @@ ENTRY(int, cudaEventQuery, const Event* event) {
   d.pinned.Done(event);
   return kSuccess;
 }
-ENTRY(int, cudaEventSynchronize, const Event* event) {
-  const auto [d, lock] = LockedDevice();
-  d.streams.Synchronize(*event);
-  return kSuccess;
-}
+DOES_LOCKED(cudaEventSynchronize, (const Event* event), d.streams.Synchronize(*event))
 ENTRY(int, cudaEventElapsedTime, float* milliseconds, const Event* start, const Event* end) {
   // Triton repeats a measurement for 125 ms by this clock.
   Assume("a launch is assumed to take a millisecond where the script measures GPU time");

@@ -171,6 +171,11 @@ struct LockedDevice {
   const std::lock_guard<std::mutex> lock{device.mutex};
 };
 
+// Defines an entry point (entry.h) that does one thing to the cards of this process, `d`, whose
+// lock it holds, and succeeds.
+#define DOES_LOCKED(name, arguments, ...) \
+  DOES(name, arguments, const auto [d, lock] = ::memreplay::card::LockedDevice(); __VA_ARGS__)
+
 // Returns the versions that the stub libraries were written for; zeros before the first is loaded.
 LibraryVersions& Versions();
 inline bool CudaFrom(int version) { return Versions().cuda >= version; }

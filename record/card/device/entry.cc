@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string_view>
 #include <vector>
 
 #include "record/card/device/cuda_errors.h"
@@ -120,14 +121,9 @@ memreplay_card_not_modelled_entry:
 )");
 #endif
 
-bool EndsWith(const std::string& text, const char* end) {
-  const size_t n = std::strlen(end);
-  return text.size() >= n && text.compare(text.size() - n, n, end) == 0;
-}
-
 void* FunctionFor(const LibraryFamily* family, const char* name) {
   if (void* function = FindEntry(name)) return function;
-  if (EndsWith(name, "String")) return reinterpret_cast<void*>(&EmptyText);
+  if (std::string_view(name).ends_with("String")) return reinterpret_cast<void*>(&EmptyText);
   // Mathematics is counted as launches and does nothing else.
   if (family != nullptr && std::strncmp(family->name, "cublas", 6) == 0 &&
       !IsInformative(*family, name)) {

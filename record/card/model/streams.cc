@@ -47,12 +47,6 @@ bool Streams::IsCompleteIfLagging(const Event& event, uint64_t now) const {
   return IsWaitedFor(event) || now - event.time >= kLaunchQueue;
 }
 
-bool Streams::IsIdle(StreamKey stream, uint64_t now) const {
-  const auto found = streams_.find(stream);
-  if (found == streams_.end()) return true;
-  return IsComplete(Event{stream, found->second.last, 0}, now);
-}
-
 bool Streams::Poll(const Event& event, uint64_t now) {
   if (IsComplete(event, now)) return true;
   if (completion_ != Completion::kLagging) return false;

@@ -61,10 +61,9 @@ class Streams {
   void Record(Event* event, StreamKey stream, uint64_t now);
   void WaitFor(StreamKey stream, const Event& event, uint64_t now);
   bool IsComplete(const Event& event, uint64_t now) const;
-  bool IsIdle(StreamKey stream, uint64_t now) const;
   // Returns what IsComplete() would with kLagging, whatever the setting.
   bool IsCompleteIfLagging(const Event& event, uint64_t now) const;
-  // Answers a script's query like IsComplete() and IsIdle(), but does not return false forever.
+  // Answers a script's query like IsComplete(), but does not return false forever.
   bool Poll(const Event& event, uint64_t now);
   bool Poll(StreamKey stream, uint64_t now);
   // Make the host wait.

@@ -36,10 +36,6 @@ constexpr LibraryFamily kFamilies[] = {
     {"cudss", "cudss", 5, 3, kInformative},
 };
 
-bool StartsWith(const std::string& text, const std::string& prefix) {
-  return text.compare(0, prefix.size(), prefix) == 0;
-}
-
 // Calls f(word) for each word of a list until it returns true.
 template <typename F>
 bool AnyWord(const char* list, F f) {
@@ -57,10 +53,10 @@ bool AnyWord(const char* list, F f) {
 const LibraryFamily* FamilyOfLibrary(const std::string& soname) {
   const size_t slash = soname.rfind('/');
   const std::string file = slash == std::string::npos ? soname : soname.substr(slash + 1);
-  if (!StartsWith(file, "lib") || file.find(".so") == std::string::npos) return nullptr;
+  if (!file.starts_with("lib") || file.find(".so") == std::string::npos) return nullptr;
   for (const LibraryFamily& family : kFamilies) {
     const std::string stem = std::string("lib") + family.name;
-    if (!StartsWith(file, stem)) continue;
+    if (!file.starts_with(stem)) continue;
     const char after = file[stem.size()];
     // "-d0da41ae" and ".cda6c0d0" are the marks of copies inside wheels.
     if (after == '.' || (after == '-' && std::strcmp(family.name, "cuda") != 0)) return &family;
@@ -75,7 +71,7 @@ const LibraryFamily* FamilyOfFunction(const std::string& name) {
     AnyWord(family.prefixes, [&](const std::string& prefix) {
       // In the driver "cu" is followed by a capital: cuInit, not cublasCreate or a word like "cut".
       const bool driver = prefix == "cu";
-      if (prefix.size() > longest && StartsWith(name, prefix) &&
+      if (prefix.size() > longest && name.starts_with(prefix) &&
           (!driver || (name.size() > 2 && name[2] >= 'A' && name[2] <= 'Z'))) {
         best = &family;
         longest = prefix.size();
