@@ -137,7 +137,6 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
     return InvalidArgument(in, ": has ", chosen.size(), " devices; choose one with --device");
   }
   ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(out, {in}));
-  FileSink sink(&file);
   for (const size_t index : chosen) {
     progress.SetActivity(StrCat("replaying device ", devices[index].device));
     const Study& study = *opened.devices[index];
@@ -146,7 +145,7 @@ absl::Status WriteRuns(const std::string& in, const std::string& out, const RunF
     RETURN_IF_ERROR(Replayed(study, &log));
     progress.SetActivity(StrCat("writing ", out));
     const absl::Status written =
-        format.write(study, log.log(), options, index == chosen.front(), sink);
+        format.write(study, log.log(), options, index == chosen.front(), file);
     if (!written.ok()) return Within(out, written);
   }
   return file.Close();
@@ -186,9 +185,8 @@ absl::StatusOr<int> RunConvert(const CommandLine& line) {
   ASSIGN_OR_RETURN(const Trace trace, OpenTrace(in));
   progress.SetActivity(StrCat("writing ", out));
   ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(out, {in}));
-  FileSink sink(&file);
   std::vector<std::string> losses;
-  const absl::Status written = format->write(trace, sink, &losses);
+  const absl::Status written = format->write(trace, file, &losses);
   if (!written.ok() && file.status().ok()) return Within(out, written);
   RETURN_IF_ERROR(file.Close());
   for (const std::string& loss : losses) PrintError(StrCat("left out of ", out, ": ", loss));

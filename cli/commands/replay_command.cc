@@ -118,10 +118,9 @@ std::string EventsPath(const std::string& file, const ReplayFlags& options) {
 absl::Status WriteSnapshot(const std::string& path, const Inputs& inputs, const Trace& trace,
                            const ReplaySettings& settings, std::vector<RecordedRun> runs) {
   ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(path, inputs.paths()));
-  FileSink sink(&file);
   file.Fail(WriteTorchSnapshot(MakeRecording(trace, DescribeSettings(settings.config),
                                              settings.torch.profile->release, std::move(runs)),
-                               sink, nullptr));
+                               file, nullptr));
   return file.Close();
 }
 

@@ -89,9 +89,8 @@ absl::Status WriteProgram(const Trace& program, const std::string& path, const s
   }
   if (format == nullptr) format = FindWritableFormat("flat_jsonl");
   ASSIGN_OR_RETURN(OutputFile file, OutputFile::Open(out, inputs));
-  FileSink sink(&file);
   std::vector<std::string> losses;
-  file.Fail(format->write(program, sink, &losses));
+  file.Fail(format->write(program, file, &losses));
   const absl::Status closed = file.Close();
   for (const std::string& loss : losses) PrintError(StrCat("left out of ", out, ": ", loss));
   return closed;

@@ -1,7 +1,6 @@
 // Destinations of written bytes.
 #pragma once
 
-#include <ostream>
 #include <string>
 #include <string_view>
 
@@ -20,21 +19,14 @@ class ByteSink {
 // A sink that keeps the bytes in a string.
 class StringSink : public ByteSink {
  public:
-  absl::Status Append(std::string_view bytes) override;
+  absl::Status Append(std::string_view bytes) override {
+    text_.append(bytes);
+    return absl::OkStatus();
+  }
   const std::string& text() const { return text_; }
 
  private:
   std::string text_;
-};
-
-// A sink that writes to a stream, which it does not own. Fails with DataLoss when the stream fails.
-class OstreamSink : public ByteSink {
- public:
-  explicit OstreamSink(std::ostream& out) : out_(out) {}
-  absl::Status Append(std::string_view bytes) override;
-
- private:
-  std::ostream& out_;
 };
 
 // A buffer that collects small pieces and passes them on in large ones, so that a writer needs
@@ -48,9 +40,15 @@ class BufferedOutput {
   void MaybeFlush() {
     if (text_.size() >= kFlushAt) Flush();
   }
-  void Flush();
+  void Flush() {
+    if (status_.ok()) status_ = sink_.Append(text_);
+    text_.clear();
+  }
   void Fail(const absl::Status& status) { status_.Update(status); }
-  absl::Status Finish();
+  absl::Status Finish() {
+    Flush();
+    return status_;
+  }
 
  private:
   static constexpr size_t kFlushAt = 1 << 16;

@@ -257,20 +257,20 @@ std::optional<T> ParseInteger(std::string_view text) {
 
 std::optional<JsonError> ScanJsonObject(std::string_view text, std::vector<JsonMember>* members) {
   Scanner scanner(text);
-  if (scanner.Object(members)) return std::nullopt;
+  scanner.Object(members);
   return std::move(scanner).error();
 }
 
 std::optional<JsonError> ScanJsonArray(std::string_view text, std::vector<JsonValue>* elements) {
   Scanner scanner(text);
-  if (scanner.Array(elements)) return std::nullopt;
+  scanner.Array(elements);
   return std::move(scanner).error();
 }
 
 std::optional<JsonError> ScanJsonString(std::string_view text, size_t* at, JsonValue* value) {
   Scanner scanner(text, *at);
   *value = {};
-  if (scanner.OneString(at, value)) return std::nullopt;
+  scanner.OneString(at, value);
   return std::move(scanner).error();
 }
 

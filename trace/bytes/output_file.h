@@ -42,7 +42,7 @@ std::string FileName(std::string_view stem, std::string_view ending);
 // that, else as ".memreplay-XXXXXXXXXXXXXXXX.tmp". It replaces the old file only in Close(),
 // complete and on disk; until then the old file stays as it was, whatever happens. Links are
 // followed, and the permissions of the old file are kept. Devices and pipes are written directly.
-class OutputFile {
+class OutputFile final : public ByteSink {
  public:
   // Errors: those of CheckOutputs(). No file is created before the first Write().
   static absl::StatusOr<OutputFile> Open(const std::string& path,
@@ -50,9 +50,13 @@ class OutputFile {
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
   // Discards what was written unless Close() was called.
-  ~OutputFile();
+  ~OutputFile() override;
 
   void Write(std::string_view text);
+  absl::Status Append(std::string_view bytes) override {
+    Write(bytes);
+    return status_;
+  }
   // Records a failure of the caller to make the content: Close() returns it and keeps the old file.
   void Fail(const absl::Status& status) { status_.Update(status); }
   const absl::Status& status() const { return status_; }
@@ -79,19 +83,6 @@ class OutputFile {
   int fd_ = -1;
   bool started_ = false;
   absl::Status status_;
-};
-
-// Lets a writer of traces write to an OutputFile, which must outlive it.
-class FileSink final : public ByteSink {
- public:
-  explicit FileSink(OutputFile* file) : file_(file) {}
-  absl::Status Append(std::string_view bytes) override {
-    file_->Write(bytes);
-    return file_->status();
-  }
-
- private:
-  OutputFile* file_;
 };
 
 }  // namespace memreplay

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "absl/algorithm/container.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/program/compiler.h"
 
@@ -111,7 +112,7 @@ const Compiler::Verb* Compiler::FindVerb(const Where& where, const S& statement)
                              : StrCat("only ", std::string_view(set[0]->name())));
   }
   const auto has = [](const auto& fields, int field) {
-    return std::find(fields.begin(), fields.end(), field) != fields.end();
+    return absl::c_find(fields, field) != fields.end();
   };
   const std::string name(Field(where, verb->field)->name());
   for (const FieldDescriptor* f : set) {
@@ -121,8 +122,7 @@ const Compiler::Verb* Compiler::FindVerb(const Where& where, const S& statement)
     }
   }
   for (const int other : verb->required) {
-    if (other != 0 &&
-        std::none_of(set.begin(), set.end(), [&](const auto* f) { return f->number() == other; })) {
+    if (other != 0 && absl::c_none_of(set, [&](const auto* f) { return f->number() == other; })) {
       return wrong(verb->field, StrCat(std::string_view(Field(where, other)->name()), " with it"),
                    "none");
     }
@@ -364,7 +364,7 @@ bool Compiler::Call(const Where& where, const S& s) {
     if (!Value(where, S::kWithFieldNumber, 0, it->second, &call.arguments.back())) return false;
   }
   for (const auto& [name, value] : Sorted(s.with())) {
-    if (std::find(args.begin(), args.end(), name) == args.end()) {
+    if (absl::c_find(args, name) == args.end()) {
       return Wrong(where, S::kWithFieldNumber, StrCat("an argument of ", s.call()), Quote(name));
     }
   }

@@ -29,13 +29,18 @@ std::string Compiler::Place(const Where& where, int field, int index) {
   return StrCat("line ", location.line + 1, ", column ", location.column + 1, ": ", where.path);
 }
 
-bool Compiler::Wrong(const Where& where, int field, int index, std::string_view expected,
-                     std::string_view found) {
+std::string Compiler::FieldPlace(const Where& where, int field, int index) {
   std::string place = Place(where, field, index);
   if (field != 0) {
     StrAppend(&place, where.path.empty() ? "" : ".", std::string_view(Field(where, field)->name()));
   }
   if (index >= 0) StrAppend(&place, "[", index, "]");
+  return place;
+}
+
+bool Compiler::Wrong(const Where& where, int field, int index, std::string_view expected,
+                     std::string_view found) {
+  const std::string place = FieldPlace(where, field, index);
   error_ = absl::InvalidArgumentError(
       StrCat(place, place.empty() ? "" : ": ", "expected ", expected, ", found ", found));
   return false;
@@ -92,11 +97,9 @@ bool Compiler::Value(const Where& where, int field, int index, const std::string
   absl::StatusOr<Expression> expression =
       Expression::Parse(text, [this](std::string_view name) { return Lookup(name); });
   if (!expression.ok()) {
-    std::string place = Place(where, field, index);
-    StrAppend(&place, where.path.empty() ? "" : ".", std::string_view(Field(where, field)->name()));
-    if (index >= 0) StrAppend(&place, "[", index, "]");
-    error_ = absl::InvalidArgumentError(
-        StrCat(place, ": ", ToStd(expression.status().message()), " of ", Quote(text)));
+    error_ = absl::InvalidArgumentError(StrCat(FieldPlace(where, field, index), ": ",
+                                               ToStd(expression.status().message()), " of ",
+                                               Quote(text)));
     return false;
   }
   *number = Add(*std::move(expression), text);
@@ -135,8 +138,7 @@ bool Compiler::Text(const Where& where, int field, const std::string& text, uint
     at = end;
   }
   if (!literal.empty() || result.pieces.empty()) result.pieces.push_back({literal, kNone});
-  *number = static_cast<uint32_t>(code_.texts.size());
-  code_.texts.push_back(std::move(result));
+  *number = Append(&code_.texts, std::move(result));
   return true;
 }
 
@@ -163,8 +165,7 @@ bool Compiler::Handle(const Where& where, int field, const std::string& text, ui
     at = end;
   }
   handle.name = names_.try_emplace(name, static_cast<uint32_t>(names_.size())).first->second;
-  *number = static_cast<uint32_t>(code_.handles.size());
-  code_.handles.push_back(std::move(handle));
+  *number = Append(&code_.handles, std::move(handle));
   return true;
 }
 
@@ -196,8 +197,7 @@ bool Compiler::Label(const Where& where, const S& statement, const std::string& 
                      uint32_t* number) {
   LabelTemplate label;
   if (statement.site().empty()) {
-    label.name = static_cast<uint32_t>(code_.texts.size());
-    code_.texts.push_back({{{handle, kNone}}});
+    label.name = Append(&code_.texts, {{{handle, kNone}}});
   } else if (!Text(where, S::kSiteFieldNumber, statement.site(), &label.name)) {
     return false;
   }
@@ -223,11 +223,9 @@ bool Compiler::Label(const Where& where, const S& statement, const std::string& 
       StrAppend(&literal, literal.empty() && tensor.pieces.empty() ? "" : ",", "\"saved\":true");
     }
     tensor.pieces.push_back({literal, kNone});
-    label.tensor = static_cast<uint32_t>(code_.texts.size());
-    code_.texts.push_back(std::move(tensor));
+    label.tensor = Append(&code_.texts, std::move(tensor));
   }
-  *number = static_cast<uint32_t>(code_.labels.size());
-  code_.labels.push_back(label);
+  *number = Append(&code_.labels, label);
   return true;
 }
 
@@ -311,8 +309,7 @@ bool Compiler::Distribution(const Where& where, const D& distribution, int depth
       return Wrong(where, D::kMeanFieldNumber, "a mean of at least 1", "another");
     }
   }
-  *number = static_cast<uint32_t>(code_.distributions.size());
-  code_.distributions.push_back(std::move(code));
+  *number = Append(&code_.distributions, std::move(code));
   return true;
 }
 
@@ -340,15 +337,12 @@ bool Compiler::Random(const Where& where, const R& random, uint32_t* number) {
   code.empty_cache_p = random.empty_cache_p();
   code.keep = random.keep();
   LabelTemplate label;
-  label.name = static_cast<uint32_t>(code_.texts.size());
-  code_.texts.push_back({{{"random", kNone}}});
+  label.name = Append(&code_.texts, {{{"random", kNone}}});
   if (!random.tag().empty() && !Text(where, R::kTagFieldNumber, random.tag(), &label.tag)) {
     return false;
   }
-  code.label = static_cast<uint32_t>(code_.labels.size());
-  code_.labels.push_back(label);
-  *number = static_cast<uint32_t>(code_.random_loads.size());
-  code_.random_loads.push_back(code);
+  code.label = Append(&code_.labels, label);
+  *number = Append(&code_.random_loads, code);
   return true;
 }
 

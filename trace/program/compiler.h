@@ -71,6 +71,8 @@ class Compiler {
     return Wrong(where, field, is_repeated ? 0 : -1, expected, found);
   }
   static std::string Quote(std::string_view text) { return StrCat("\"", text, "\""); }
+  // Returns the place and the path of a field: "line 3, column 5: program[0].body[2].bytes".
+  static std::string FieldPlace(const Where& where, int field, int index);
   static Where Inside(const Where& where, const google::protobuf::Message& message, int field,
                       int index);
 
@@ -89,6 +91,12 @@ class Compiler {
     code_.expressions.push_back(std::move(expression));
     code_.expression_texts.push_back(std::move(text));
     return static_cast<uint32_t>(code_.expressions.size() - 1);
+  }
+  // Adds a part of the code and returns its number.
+  template <typename T>
+  static uint32_t Append(std::vector<T>* parts, T part) {
+    parts->push_back(std::move(part));
+    return static_cast<uint32_t>(parts->size() - 1);
   }
   // Adds consecutive copies of the expressions and returns the first number.
   uint32_t AddCopies(absl::Span<const uint32_t> values);

@@ -40,12 +40,10 @@ ProgramExpander::ProgramExpander(const ProgramCode* code, StringTable* strings, 
        {std::pair{code_.context, std::string_view("CUDA context")},
         std::pair{code_.other_processes, std::string_view("other processes")}}) {
     if (size == Bytes(0)) continue;
-    Event event;
-    event.kind = EventKind::kOutsideAlloc;
-    event.size = size;
-    event.stream = kNoStream;
-    event.text_or_stack = Interned(name);
-    Emit(event);
+    Emit({.kind = EventKind::kOutsideAlloc,
+          .size = size,
+          .stream = kNoStream,
+          .text_or_stack = Interned(name)});
   }
 }
 
@@ -337,27 +335,23 @@ bool ProgramExpander::Memory(const Operation& op) {
   Key key;
   Event event;
   switch (op.kind) {
-    case Kind::kAlloc: {
-      int64_t size = 0;
-      if (!Resolve(op.handle, &key) || !ValueAtLeast(op.value, 0, "bytes", &size) ||
-          !Stream(op.stream, 0, &event.stream) || !Label(op.label, &event.text_or_stack)) {
-        return false;
-      }
-      const auto [it, is_new] = live_.try_emplace(key);
-      if (!is_new) return Fail(StrCat(Spell(op.handle, key), " to be free"), "that it is live");
-      event.size = Bytes(static_cast<uint64_t>(size));
-      it->second = NewLive(&event, op.handle);
-      return Emit(event);
-    }
+    case Kind::kAlloc:
     case Kind::kOutside: {
+      const bool is_outside = op.kind == Kind::kOutside;
       int64_t size = 0;
       if (!Resolve(op.handle, &key) || !ValueAtLeast(op.value, 0, "bytes", &size) ||
-          !Text(op.other, &event.text_or_stack)) {
+          !(is_outside
+                ? Text(op.other, &event.text_or_stack)
+                : Stream(op.stream, 0, &event.stream) && Label(op.label, &event.text_or_stack))) {
         return false;
       }
-      const auto [it, is_new] = outside_.try_emplace(key);
+      const auto [it, is_new] = (is_outside ? outside_ : live_).try_emplace(key);
       if (!is_new) return Fail(StrCat(Spell(op.handle, key), " to be free"), "that it is live");
       event.size = Bytes(static_cast<uint64_t>(size));
+      if (!is_outside) {
+        it->second = NewLive(&event, op.handle);
+        return Emit(event);
+      }
       it->second.handle = ++last_handle_;
       it->second.size = event.size;
       event.kind = EventKind::kOutsideAlloc;
@@ -371,10 +365,10 @@ bool ProgramExpander::Memory(const Operation& op) {
       if (it == outside_.end()) {
         return Fail(StrCat(Spell(op.handle, key), " to be taken"), "that it is not");
       }
-      event.kind = EventKind::kOutsideFree;
-      event.address = Address(it->second.handle);
-      event.size = it->second.size;
-      event.stream = kNoStream;
+      event = {.kind = EventKind::kOutsideFree,
+               .address = Address(it->second.handle),
+               .size = it->second.size,
+               .stream = kNoStream};
       outside_.erase(it);
       return Emit(event);
     }
@@ -443,34 +437,30 @@ bool ProgramExpander::Synchronise(const Operation& op) {
       return Emit(event);
     }
     case Kind::kDone:
-      if (!Stream(op.stream, 0, &event.stream)) return false;
       event.kind = EventKind::kStreamDone;
-      return Emit(event);
+      return Stream(op.stream, 0, &event.stream) && Emit(event);
+    case Kind::kMark: event.set_mark(MarkKind::kLabel); break;
+    case Kind::kSettings: event.kind = EventKind::kSettings; break;
+    case Kind::kFraction: event.kind = EventKind::kFraction; break;
     case Kind::kEmptyCache: event.kind = EventKind::kEmptyCache; return Emit(event);
-    case Kind::kMark:
-      if (!Text(op.other, &event.text_or_stack)) return false;
-      return Emit(MarkEvent(MarkKind::kLabel, event.text_or_stack));
     case Kind::kResetPeak: event.kind = EventKind::kResetPeak; return Emit(event);
     case Kind::kResetAccumulated: event.kind = EventKind::kResetAccumulated; return Emit(event);
-    case Kind::kSettings:
-    case Kind::kFraction:
-      if (!Text(op.other, &event.text_or_stack)) return false;
-      event.kind = op.kind == Kind::kSettings ? EventKind::kSettings : EventKind::kFraction;
-      return Emit(event);
     case Kind::kFailNext: {
       int64_t count = 0;
       if (!ValueAtLeast(op.value, 0, "a count", &count)) return false;
       event.set_fail_count(static_cast<uint64_t>(count));
       return Emit(event);
     }
-    case Kind::kPoolBegin: event.kind = EventKind::kPoolBegin; break;
-    case Kind::kPoolEnd: event.kind = EventKind::kPoolEnd; break;
-    case Kind::kPoolForget: event.kind = EventKind::kPoolForget; break;
-    case Kind::kPoolRelease: event.kind = EventKind::kPoolRelease; break;
-    default: event.set_pool_flags(op.value); break;
+    default:
+      event.pool = static_cast<uint16_t>(op.other + 1);
+      event.kind = op.kind == Kind::kPoolBegin    ? EventKind::kPoolBegin
+                   : op.kind == Kind::kPoolEnd    ? EventKind::kPoolEnd
+                   : op.kind == Kind::kPoolForget ? EventKind::kPoolForget
+                                                  : EventKind::kPoolRelease;
+      if (op.kind == Kind::kPoolCreate) event.set_pool_flags(op.value);
+      return Emit(event);
   }
-  event.pool = static_cast<uint16_t>(op.other + 1);
-  return Emit(event);
+  return Text(op.other, &event.text_or_stack) && Emit(event);
 }
 
 bool ProgramExpander::LoopBegin(const Operation& op) {
@@ -560,14 +550,13 @@ bool ProgramExpander::Random(const Operation& op) {
   }
   const auto free = [&] {
     const RandomLoad::Block block = load_->Free();
-    Event event;
-    event.kind = EventKind::kFree;
-    event.address = Address(block.handle);
-    event.stream = block.stream;
     const auto it = live_.find(Key{kNone, {static_cast<int64_t>(block.handle)}});
-    event.id = it->second.id;
+    const AllocationId id = it->second.id;
     live_.erase(it);
-    return Emit(event);
+    return Emit({.kind = EventKind::kFree,
+                 .id = id,
+                 .address = Address(block.handle),
+                 .stream = block.stream});
   };
   if (load_->done()) {
     if (!code.keep && !load_->empty()) {
@@ -587,15 +576,11 @@ bool ProgramExpander::Random(const Operation& op) {
   while (load_->MustFree(block.size)) {
     if (!free()) return false;
   }
-  if (code.empty_cache_p > 0 && random_.Unit() < code.empty_cache_p) {
-    Event event;
-    event.kind = EventKind::kEmptyCache;
-    event.stream = kNoStream;
-    if (!Emit(event)) return false;
+  if (code.empty_cache_p > 0 && random_.Unit() < code.empty_cache_p &&
+      !Emit({.kind = EventKind::kEmptyCache, .stream = kNoStream})) {
+    return false;
   }
-  Event event;
-  event.size = Bytes(static_cast<uint64_t>(block.size));
-  event.stream = block.stream;
+  Event event = {.size = Bytes(static_cast<uint64_t>(block.size)), .stream = block.stream};
   if (!Label(code.label, &event.text_or_stack)) return false;
   const Live live = NewLive(&event, kNone);
   block.handle = live.handle;
@@ -603,13 +588,11 @@ bool ProgramExpander::Random(const Operation& op) {
   live_[Key{kNone, {static_cast<int64_t>(block.handle)}}] = live;
   if (!Emit(event)) return false;
   if (code.record_stream_p > 0 && load_->streams() > 1 && random_.Unit() < code.record_stream_p) {
-    Event use;
-    use.kind = EventKind::kRecordStream;
-    use.address = event.address;
-    use.id = event.id;
     const int64_t other = random_.Between(1, load_->streams() - 1);
-    use.stream = static_cast<uint32_t>((block.stream + other) % load_->streams());
-    return Emit(use);
+    return Emit({.kind = EventKind::kRecordStream,
+                 .id = event.id,
+                 .address = event.address,
+                 .stream = static_cast<uint32_t>((block.stream + other) % load_->streams())});
   }
   return true;
 }

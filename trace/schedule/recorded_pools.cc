@@ -4,6 +4,8 @@
 #include <iterator>
 #include <map>
 
+#include "absl/algorithm/container.h"
+
 namespace memreplay {
 namespace {
 
@@ -38,7 +40,7 @@ std::vector<uint16_t> PoolsBySegments(const MemoryState& final_state,
   std::vector<uint16_t> told(events.size());
   Ranges ranges;
   for (const SegmentInfo& segment : final_state) {
-    const auto pool = std::find(pools.begin(), pools.end(), segment.pool_id);
+    const auto pool = absl::c_find(pools, segment.pool_id);
     const auto index = static_cast<uint16_t>(pool == pools.end() ? 0 : pool - pools.begin());
     ranges[segment.address] = {segment.address + segment.total_size, index, segment.is_expandable};
   }

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -72,8 +73,7 @@ void ScheduleBuilder::ReportPools() {
   pool_released_.assign(schedule_.pools().size(), false);
   if (!schedule_.inferred_.of_event.empty()) return;
   if (trace.pools.size() < 2 || trace.layout.has_event_pool_id || !source_.has_final_state) return;
-  const bool told = std::any_of(source_.events.begin(), source_.events.end(),
-                                [](const Event& e) { return e.pool != 0; });
+  const bool told = absl::c_any_of(source_.events, [](const Event& e) { return e.pool != 0; });
   if (!told) {
     schedule_.pools_ = PoolsBySegments(source_.final_state, trace.pools, EventView(source_.events));
   }
@@ -287,9 +287,8 @@ void ScheduleBuilder::ReadFinalState() {
   }
   const auto late_at_end =
       // In any order.
-      static_cast<uint32_t>(std::count_if(live_.begin(), live_.end(), [](const auto& entry) {
-        return entry.second.free_request != kNotRequested;
-      }));
+      static_cast<uint32_t>(absl::c_count_if(
+          live_, [](const auto& entry) { return entry.second.free_request != kNotRequested; }));
   uint32_t pending = 0;
   for (SegmentInfo& segment : schedule_.final_state_) {
     for (BlockInfo& block : segment.blocks) {
@@ -467,13 +466,12 @@ void ScheduleBuilder::EmitGroup(const RecordedGroup& group) {
     const auto late = late_rank_.find(group.request);
     if (late != late_rank_.end()) {
       const Event told = event(group.request);
-      Event use;
-      use.kind = EventKind::kRecordStream;
-      use.id = told.id;
-      use.stream = first_late_stream_ + late->second;
       schedule_.diagnostics_.Add(DiagnosticKind::kInferredRecordStream, group.request,
                                  At(told.address));
-      Emit(use, kNoEvent, group.begin);
+      Emit({.kind = EventKind::kRecordStream,
+            .id = told.id,
+            .stream = first_late_stream_ + late->second},
+           kNoEvent, group.begin);
       ++outstanding_;
     }
   }
@@ -508,8 +506,7 @@ void ScheduleBuilder::EmitEmptyCache(const RecordedGroup& group) {
   // The destruction of a MemPool empties only that pool's cache, empty_cache() during the use of a
   // pool spares the default pools, and several calls may follow each other. Emptying one pool after
   // the other covers all of these, except for pools that a call for all pools releases anyway.
-  Event request;
-  request.kind = EventKind::kEmptyCache;
+  Event request = {.kind = EventKind::kEmptyCache};
   // A call for one pool would have released something.
   if (released == Bytes()) return Emit(request, kNoEvent, group.begin);
   uint32_t begin = group.begin;
@@ -540,10 +537,7 @@ void ScheduleBuilder::EmitPoolReleases(const RecordedGroup& group) {
     // Under max_split_size a malloc releases cached segments of its own pool.
     if (e.pool == 0 || e.pool == own || pool_released_[e.pool]) continue;
     pool_released_[e.pool] = true;
-    Event release;
-    release.kind = EventKind::kPoolRelease;
-    release.pool = e.pool;
-    Emit(release, kNoEvent, group.begin);
+    Emit({.kind = EventKind::kPoolRelease, .pool = e.pool}, kNoEvent, group.begin);
   }
 }
 
@@ -594,10 +588,8 @@ void ScheduleBuilder::EmitSettings(uint32_t recorded_begin) {
 }
 
 void ScheduleBuilder::EmitStreamDone(uint32_t rank, uint32_t recorded_begin) {
-  Event done;
-  done.kind = EventKind::kStreamDone;
-  done.stream = first_late_stream_ + rank;
-  Emit(done, kNoEvent, recorded_begin);
+  Emit({.kind = EventKind::kStreamDone, .stream = first_late_stream_ + rank}, kNoEvent,
+       recorded_begin);
 }
 
 void ScheduleBuilder::Emit(const Event& request, uint32_t event, uint32_t recorded_begin) {

@@ -72,10 +72,7 @@ void Diagnostics::Restore(DiagnosticKind kind, uint64_t count, std::vector<Place
 
 void Diagnostics::Merge(const Diagnostics& other) {
   for (size_t row = 0; row < std::size(counts_); ++row) {
-    counts_[row] += other.counts_[row];
-    for (const Place& place : other.places_[row]) {
-      if (places_[row].size() < kKeptPlaces) places_[row].push_back(place);
-    }
+    Restore(static_cast<DiagnosticKind>(row), other.counts_[row], other.places_[row]);
   }
 }
 

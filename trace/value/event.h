@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string_view>
 #include <type_traits>
@@ -72,10 +73,27 @@ constexpr bool IsTraced(EventKind kind) {
   return !IsRequest(kind) || kind == EventKind::kAlloc || kind == EventKind::kFree;
 }
 
+// The names of kinds, in their order.
+inline constexpr std::string_view kEventKindNames[] = {
+    "alloc",         "free_requested", "record_stream",  "stream_done",
+    "empty_cache",   "mark",           "settings",       "memory_fraction",
+    "fail_next",     "pool_create",    "pool_forget",    "pool_begin",
+    "pool_end",      "pool_release",   "reset_peak",     "reset_accumulated",
+    "outside_alloc", "outside_free",   "free_completed", "segment_alloc",
+    "segment_free",  "segment_map",    "segment_unmap",  "oom",
+    "snapshot"};
+static_assert(std::size(kEventKindNames) == static_cast<size_t>(EventKind::kSnapshot) + 1);
+
 // Returns PyTorch's name of a trace action ("alloc", "free_requested", "segment_map" ...), or
 // memreplay's own ("empty_cache") for a request that PyTorch does not record.
-std::string_view EventKindName(EventKind kind);
-std::optional<EventKind> EventKindFromName(std::string_view name);
+constexpr std::string_view EventKindName(EventKind kind) {
+  return kind <= EventKind::kSnapshot ? kEventKindNames[static_cast<size_t>(kind)] : "unknown";
+}
+inline std::optional<EventKind> EventKindFromName(std::string_view name) {
+  const auto* found = std::find(std::begin(kEventKindNames), std::end(kEventKindNames), name);
+  if (found == std::end(kEventKindNames)) return std::nullopt;
+  return static_cast<EventKind>(found - kEventKindNames);
+}
 
 // Returns whether Event::text_or_stack is a text (otherwise it is a stack).
 constexpr bool HasText(EventKind kind) {

@@ -13,9 +13,9 @@ int main(int argc, char** argv) {
     std::cerr << "expected FORMAT FILE\n";
     return 2;
   }
-  std::ofstream out(argv[2], std::ios::binary);
-  OstreamSink sink(out);
+  StringSink sink;
   const absl::Status status = format->write(testing::SnapshotTrace(), sink, nullptr);
+  std::ofstream(argv[2], std::ios::binary) << sink.text();
   if (!status.ok()) std::cerr << status << "\n";
   return status.ok() ? 0 : 1;
 }

@@ -72,18 +72,216 @@ class FlatJsonlReader {
 
  private:
   // Member functions that return bool return false after an error, which is then in record_.
-  bool Record();
-  bool EventRecord(const FlatRecord& row);
-  bool Identity(const FlatRecord& row, Event* event);
-  bool SizeOrCount(const FlatRecord& row, Event* event);
-  bool Place(const FlatRecord& row, Event* event, int* device);
-  bool TextOrStack(const FlatRecord& row, Event* event);
-  bool AddEvent(const FlatRecord& row, const Event& event, int device);
+
+  bool Record() {
+    if (!record_.ReadKind()) return false;
+    const bool is_first = std::exchange(is_first_, false);
+    if (const FlatRecord* row = FindRecord(record_.kind())) {
+      if (!EventRecord(*row)) return false;
+    } else if (record_.kind() == "h") {
+      if (!is_first) {
+        return record_.Fail(record_.Find("k")->value.raw, "the header \"h\" on the first line only",
+                            "another");
+      }
+      if (!tables_.Header(&declared_devices_)) return false;
+    } else if (record_.kind() == "fx") {
+      if (!EffectRecord()) return false;
+    } else if (!tables_.Read()) {
+      return false;
+    }
+    return record_.Finish(&builder_.trace().diagnostics);
+  }
+
+  bool EventRecord(const FlatRecord& row) {
+    Event event;
+    event.kind = row.kind;
+    event.stream = TraceBuilder::kNoStream;
+    if (row.kind == EventKind::kMark) event.set_mark(row.mark);
+    int device = 0;
+    return Identity(row, &event) && SizeOrCount(row, &event) && Place(row, &event, &device) &&
+           TextOrStack(row, &event) && AddEvent(row, event, device);
+  }
+
+  // Reads the handle in a schedule; address and number in a recorded trace.
+  bool Identity(const FlatRecord& row, Event* event) {
+    const bool is_program = builder_.trace().is_program, is_numbered = row.handle == "ev";
+    uint64_t number = 0;
+    const auto read_id = [&](const JsonMember& member) {
+      if (!record_.Below(member, kNoAllocation, &number)) return false;
+      event->id = static_cast<AllocationId>(number);
+      return true;
+    };
+    if (is_program || is_numbered) {
+      const bool has_handle = record_.Find(row.handle) != nullptr;
+      if (!has_handle && Requires(row, 'i')) return record_.Missing(row.handle);
+      if (!record_.Optional(row.handle, &event->address)) return false;
+    } else {
+      const JsonMember* handle = record_.Find(row.handle);
+      if (handle != nullptr && !read_id(*handle)) return false;
+      if (!record_.Optional("addr", &event->address)) return false;
+    }
+    const std::string_view id_key = is_program ? "aid" : "id";
+    const JsonMember* id = id_key == row.handle ? nullptr : record_.Find(id_key);
+    return id == nullptr || read_id(*id);
+  }
+
+  bool SizeOrCount(const FlatRecord& row, Event* event) {
+    uint64_t number = 0;
+    if (row.kind == EventKind::kFailNext) {
+      if (!record_.Required("n", &number)) return false;
+      event->set_fail_count(number);
+    } else if (row.kind == EventKind::kPoolCreate && !IsEffect(row)) {
+      uint64_t flags = 0;
+      for (const auto& [name, flag] :
+           {std::pair("oom", kPoolUseOnOom), {"nosplit", kPoolNoSplit}}) {
+        const JsonMember* member = record_.Find(name);
+        if (member == nullptr) continue;
+        if (!record_.Below(*member, 2, &number)) return false;
+        if (number == 1) flags |= flag;
+      }
+      event->set_pool_flags(flags);
+    } else if (row.kind != EventKind::kMark || IsEffect(row)) {
+      if (!(Requires(row, 'b') ? record_.Required("b", &event->size)
+                               : record_.Optional("b", &event->size))) {
+        return false;
+      }
+    }
+    return record_.Optional("bs", &event->block_size);
+  }
+
+  // Reads device, stream and pool.
+  bool Place(const FlatRecord& row, Event* event, int* device) {
+    Trace& trace = builder_.trace();
+    if (!tables_.Device(device)) return false;
+    const JsonMember* stream = record_.Find("s");
+    if (stream != nullptr && !Stream(*stream, &event->stream)) return false;
+    if (stream == nullptr && Requires(row, 's')) return record_.Missing("s");
+    if (trace.is_program && UsesHandle(row) && !homes_.empty()) {
+      const auto home = homes_.find(event->address.value());
+      if (home != homes_.end()) {
+        if (record_.Find("d") == nullptr) *device = home->second.device;
+        if (row.kind == EventKind::kFree) {
+          if (stream == nullptr) event->stream = home->second.stream;
+          homes_.erase(home);
+        }
+      }
+    }
+    if (event->stream == TraceBuilder::kNoStream && NamesStream(*event)) {
+      event->stream = builder_.StreamNumber(StreamHandle(0));
+    }
+    if (trace.is_program && row.kind == EventKind::kAlloc) {
+      const bool is_home = *device == 0 && trace.streams[event->stream].value() == 0;
+      if (!is_home) {
+        homes_[event->address.value()] = {*device, event->stream};
+      } else if (!homes_.empty()) {
+        homes_.erase(event->address.value());
+      }
+    }
+    if (const JsonMember* member = record_.Find("p")) {
+      PoolId id;
+      if (!record_.Pool(*member, &id)) return false;
+      const std::optional<uint16_t> pool = builder_.PoolIndex(id);
+      if (!pool) return record_.Fail(*member, "at most 65536 pools");
+      event->pool = *pool;
+    } else if (Requires(row, 'p')) {
+      return record_.Missing("p");
+    }
+    return true;
+  }
+
+  bool TextOrStack(const FlatRecord& row, Event* event) {
+    if (!row.text.empty()) {
+      if (const JsonMember* member = record_.Find(row.text)) {
+        std::string_view text;
+        if (row.kind == EventKind::kFraction && member->value.type == Type::kNumber) {
+          text = member->value.raw;
+        } else if (!record_.String(*member, &text)) {
+          return false;
+        }
+        event->text_or_stack = builder_.trace().strings.Intern(text);
+      } else if (Requires(row, 't')) {
+        return record_.Missing(row.text);
+      }
+    } else if (IsReset(row.kind) && !IsEffect(row)) {
+      std::string_view text;
+      if (!record_.Required("n", &text)) return false;
+      const std::optional<EventKind> kind = EventKindFromName(text);
+      if (!kind || !IsReset(*kind)) {
+        return record_.Fail(*record_.Find("n"), "\"reset_peak\" or \"reset_accumulated\"");
+      }
+      event->kind = *kind;
+    } else if (row.has_label && !Label(event)) {
+      return false;
+    }
+    return HasText(row.kind) || tables_.DefinedStack(&event->text_or_stack);
+  }
+
+  // Reads the time, and adds the event to the devices that it concerns.
+  bool AddEvent(const FlatRecord& row, const Event& event, int device) {
+    std::optional<int64_t> time;
+    if (const JsonMember* ts = record_.Find("ts")) {
+      if (!record_.Signed(*ts, &time.emplace())) return false;
+    } else if (const JsonMember* dt = record_.Find("dt_us")) {
+      uint64_t passed = 0;
+      if (!record_.Below(*dt, uint64_t{1} << 62, &passed)) return false;
+      time = static_cast<int64_t>(static_cast<uint64_t>(builder_.clock(device)) + passed);
+    }
+    const bool concerns_all = row.kind == EventKind::kEmptyCache || IsReset(row.kind) ||
+                              row.kind == EventKind::kSettings || row.kind == EventKind::kMark;
+    const bool repeat =
+        concerns_all && record_.Find("d") == nullptr && !UsesHandle(row) && declared_devices_ > 1;
+    for (int d = repeat ? 0 : device; d < (repeat ? declared_devices_ : device + 1); ++d) {
+      if (time) {
+        builder_.AddAt(d, event, *time);
+      } else {
+        builder_.Add(d, event);
+      }
+    }
+    return true;
+  }
+
   bool Requires(const FlatRecord& row, char what) {
     return builder_.trace().is_program && row.required.find(what) != std::string_view::npos;
   }
-  bool EffectRecord();
-  bool Label(Event* event);
+
+  bool EffectRecord() {
+    std::string_view name;
+    if (!record_.Required("a", &name)) return false;
+    const std::optional<EventKind> kind = EventKindFromName(name);
+    if (!kind) return record_.Fail(*record_.Find("a"), "an action");
+    FlatRecord row{"fx", *kind, {}, "", "id", "", true};
+    if (HasText(*kind)) {
+      row.text = "n";
+      row.has_label = false;
+    }
+    return EventRecord(row);
+  }
+
+  // Reads the stack that t and n, or st, name.
+  bool Label(Event* event) {
+    StringTable& strings = builder_.trace().strings;
+    StackTable& stacks = builder_.trace().stacks;
+    std::string_view tag;
+    std::string_view name;
+    if (!record_.Optional("t", &tag) || !record_.Optional("n", &name)) return false;
+    std::string tensor;
+    for (const std::string_view key : {"dt", "sh", "saved"}) {
+      const JsonMember* member = record_.size() > 3 ? record_.Find(key) : nullptr;
+      if (member == nullptr) continue;
+      StrAppend(&tensor, tensor.empty() ? "\"" : ",\"", key, "\":", member->value.text());
+    }
+    if (tag.empty() && name.empty() && tensor.empty()) return true;
+    uint32_t frames[2];
+    size_t count = 0;
+    frames[count++] = stacks.InternFrame({strings.Intern(tag), strings.Intern(name), 0});
+    if (!tensor.empty()) {
+      frames[count++] =
+          stacks.InternFrame({strings.Intern(kTensorFrame), strings.Intern(tensor), 0});
+    }
+    event->text_or_stack = stacks.InternStack(absl::MakeConstSpan(frames, count));
+    return true;
+  }
+
   bool Stream(const JsonMember& member, uint32_t* stream) {
     uint64_t handle = 0;
     if (!record_.Unsigned(member, &handle)) return false;
@@ -106,209 +304,6 @@ class FlatJsonlReader {
   };
   absl::flat_hash_map<uint64_t, Home> homes_;
 };
-
-bool FlatJsonlReader::Record() {
-  if (!record_.ReadKind()) return false;
-  const bool is_first = std::exchange(is_first_, false);
-  if (const FlatRecord* row = FindRecord(record_.kind())) {
-    if (!EventRecord(*row)) return false;
-  } else if (record_.kind() == "h") {
-    if (!is_first) {
-      return record_.Fail(record_.Find("k")->value.raw, "the header \"h\" on the first line only",
-                          "another");
-    }
-    if (!tables_.Header(&declared_devices_)) return false;
-  } else if (record_.kind() == "fx") {
-    if (!EffectRecord()) return false;
-  } else if (!tables_.Read()) {
-    return false;
-  }
-  return record_.Finish(&builder_.trace().diagnostics);
-}
-
-bool FlatJsonlReader::EffectRecord() {
-  std::string_view name;
-  if (!record_.Required("a", &name)) return false;
-  const std::optional<EventKind> kind = EventKindFromName(name);
-  if (!kind) return record_.Fail(*record_.Find("a"), "an action");
-  FlatRecord row{"fx", *kind, {}, "", "id", "", true};
-  if (HasText(*kind)) {
-    row.text = "n";
-    row.has_label = false;
-  }
-  return EventRecord(row);
-}
-
-// Reads the stack that t and n, or st, name.
-bool FlatJsonlReader::Label(Event* event) {
-  StringTable& strings = builder_.trace().strings;
-  StackTable& stacks = builder_.trace().stacks;
-  std::string_view tag;
-  std::string_view name;
-  if (!record_.Optional("t", &tag) || !record_.Optional("n", &name)) return false;
-  std::string tensor;
-  for (const std::string_view key : {"dt", "sh", "saved"}) {
-    const JsonMember* member = record_.size() > 3 ? record_.Find(key) : nullptr;
-    if (member == nullptr) continue;
-    StrAppend(&tensor, tensor.empty() ? "\"" : ",\"", key, "\":", member->value.text());
-  }
-  if (tag.empty() && name.empty() && tensor.empty()) return true;
-  uint32_t frames[2];
-  size_t count = 0;
-  frames[count++] = stacks.InternFrame({strings.Intern(tag), strings.Intern(name), 0});
-  if (!tensor.empty()) {
-    frames[count++] = stacks.InternFrame({strings.Intern(kTensorFrame), strings.Intern(tensor), 0});
-  }
-  event->text_or_stack = stacks.InternStack(absl::MakeConstSpan(frames, count));
-  return true;
-}
-
-bool FlatJsonlReader::EventRecord(const FlatRecord& row) {
-  Event event;
-  event.kind = row.kind;
-  event.stream = TraceBuilder::kNoStream;
-  if (row.kind == EventKind::kMark) event.set_mark(row.mark);
-  int device = 0;
-  return Identity(row, &event) && SizeOrCount(row, &event) && Place(row, &event, &device) &&
-         TextOrStack(row, &event) && AddEvent(row, event, device);
-}
-
-// Reads the handle in a schedule; address and number in a recorded trace.
-bool FlatJsonlReader::Identity(const FlatRecord& row, Event* event) {
-  const bool is_program = builder_.trace().is_program, is_numbered = row.handle == "ev";
-  uint64_t number = 0;
-  const auto read_id = [&](const JsonMember& member) {
-    if (!record_.Below(member, kNoAllocation, &number)) return false;
-    event->id = static_cast<AllocationId>(number);
-    return true;
-  };
-  if (is_program || is_numbered) {
-    const bool has_handle = record_.Find(row.handle) != nullptr;
-    if (!has_handle && Requires(row, 'i')) return record_.Missing(row.handle);
-    if (!record_.Optional(row.handle, &event->address)) return false;
-  } else {
-    const JsonMember* handle = record_.Find(row.handle);
-    if (handle != nullptr && !read_id(*handle)) return false;
-    if (!record_.Optional("addr", &event->address)) return false;
-  }
-  const std::string_view id_key = is_program ? "aid" : "id";
-  const JsonMember* id = id_key == row.handle ? nullptr : record_.Find(id_key);
-  return id == nullptr || read_id(*id);
-}
-
-bool FlatJsonlReader::SizeOrCount(const FlatRecord& row, Event* event) {
-  uint64_t number = 0;
-  if (row.kind == EventKind::kFailNext) {
-    if (!record_.Required("n", &number)) return false;
-    event->set_fail_count(number);
-  } else if (row.kind == EventKind::kPoolCreate && !IsEffect(row)) {
-    uint64_t flags = 0;
-    for (const auto& [name, flag] : {std::pair("oom", kPoolUseOnOom), {"nosplit", kPoolNoSplit}}) {
-      const JsonMember* member = record_.Find(name);
-      if (member == nullptr) continue;
-      if (!record_.Below(*member, 2, &number)) return false;
-      if (number == 1) flags |= flag;
-    }
-    event->set_pool_flags(flags);
-  } else if (row.kind != EventKind::kMark || IsEffect(row)) {
-    if (!(Requires(row, 'b') ? record_.Required("b", &event->size)
-                             : record_.Optional("b", &event->size))) {
-      return false;
-    }
-  }
-  return record_.Optional("bs", &event->block_size);
-}
-
-// Reads device, stream and pool.
-bool FlatJsonlReader::Place(const FlatRecord& row, Event* event, int* device) {
-  Trace& trace = builder_.trace();
-  if (!tables_.Device(device)) return false;
-  const JsonMember* stream = record_.Find("s");
-  if (stream != nullptr && !Stream(*stream, &event->stream)) return false;
-  if (stream == nullptr && Requires(row, 's')) return record_.Missing("s");
-  if (trace.is_program && UsesHandle(row) && !homes_.empty()) {
-    const auto home = homes_.find(event->address.value());
-    if (home != homes_.end()) {
-      if (record_.Find("d") == nullptr) *device = home->second.device;
-      if (row.kind == EventKind::kFree) {
-        if (stream == nullptr) event->stream = home->second.stream;
-        homes_.erase(home);
-      }
-    }
-  }
-  if (event->stream == TraceBuilder::kNoStream && NamesStream(*event)) {
-    event->stream = builder_.StreamNumber(StreamHandle(0));
-  }
-  if (trace.is_program && row.kind == EventKind::kAlloc) {
-    const bool is_home = *device == 0 && trace.streams[event->stream].value() == 0;
-    if (!is_home) {
-      homes_[event->address.value()] = {*device, event->stream};
-    } else if (!homes_.empty()) {
-      homes_.erase(event->address.value());
-    }
-  }
-  if (const JsonMember* member = record_.Find("p")) {
-    PoolId id;
-    if (!record_.Pool(*member, &id)) return false;
-    const std::optional<uint16_t> pool = builder_.PoolIndex(id);
-    if (!pool) return record_.Fail(*member, "at most 65536 pools");
-    event->pool = *pool;
-  } else if (Requires(row, 'p')) {
-    return record_.Missing("p");
-  }
-  return true;
-}
-
-bool FlatJsonlReader::TextOrStack(const FlatRecord& row, Event* event) {
-  if (!row.text.empty()) {
-    if (const JsonMember* member = record_.Find(row.text)) {
-      std::string_view text;
-      if (row.kind == EventKind::kFraction && member->value.type == Type::kNumber) {
-        text = member->value.raw;
-      } else if (!record_.String(*member, &text)) {
-        return false;
-      }
-      event->text_or_stack = builder_.trace().strings.Intern(text);
-    } else if (Requires(row, 't')) {
-      return record_.Missing(row.text);
-    }
-  } else if (IsReset(row.kind) && !IsEffect(row)) {
-    std::string_view text;
-    if (!record_.Required("n", &text)) return false;
-    const std::optional<EventKind> kind = EventKindFromName(text);
-    if (!kind || !IsReset(*kind)) {
-      return record_.Fail(*record_.Find("n"), "\"reset_peak\" or \"reset_accumulated\"");
-    }
-    event->kind = *kind;
-  } else if (row.has_label && !Label(event)) {
-    return false;
-  }
-  return HasText(row.kind) || tables_.DefinedStack(&event->text_or_stack);
-}
-
-// Reads the time, and adds the event to the devices that it concerns.
-bool FlatJsonlReader::AddEvent(const FlatRecord& row, const Event& event, int device) {
-  std::optional<int64_t> time;
-  if (const JsonMember* ts = record_.Find("ts")) {
-    if (!record_.Signed(*ts, &time.emplace())) return false;
-  } else if (const JsonMember* dt = record_.Find("dt_us")) {
-    uint64_t passed = 0;
-    if (!record_.Below(*dt, uint64_t{1} << 62, &passed)) return false;
-    time = static_cast<int64_t>(static_cast<uint64_t>(builder_.clock(device)) + passed);
-  }
-  const bool concerns_all = row.kind == EventKind::kEmptyCache || IsReset(row.kind) ||
-                            row.kind == EventKind::kSettings || row.kind == EventKind::kMark;
-  const bool repeat =
-      concerns_all && record_.Find("d") == nullptr && !UsesHandle(row) && declared_devices_ > 1;
-  for (int d = repeat ? 0 : device; d < (repeat ? declared_devices_ : device + 1); ++d) {
-    if (time) {
-      builder_.AddAt(d, event, *time);
-    } else {
-      builder_.Add(d, event);
-    }
-  }
-  return true;
-}
 
 }  // namespace
 

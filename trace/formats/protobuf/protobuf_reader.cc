@@ -1,9 +1,10 @@
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "proto/trace.pb.h"
-#include "trace/formats/protobuf/file_kinds.h"
 #include "trace/formats/protobuf/protobuf_format.h"
 #include "trace/value/strings.h"
 #include "trace/value/trace_builder.h"
@@ -11,6 +12,16 @@
 
 namespace memreplay {
 namespace {
+
+// Returns the kind of event by its number in files; nullopt if there is none. They have one name.
+std::vector<std::optional<EventKind>> KindsInFile() {
+  std::vector<std::optional<EventKind>> kinds;
+  for (int number = 0; number <= file::Kind_MAX; ++number) {
+    const std::string name = file::Kind_Name(static_cast<file::Kind>(number));
+    kinds.push_back(EventKindFromName(absl::AsciiStrToLower(name)));
+  }
+  return kinds;
+}
 
 class ProtobufReader {
  public:

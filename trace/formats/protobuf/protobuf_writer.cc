@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <string>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "proto/trace.pb.h"
-#include "trace/formats/protobuf/file_kinds.h"
 #include "trace/formats/protobuf/protobuf_format.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
@@ -14,6 +15,16 @@ namespace {
 constexpr size_t kPerRecord = 4096;  // events, blocks, frames
 constexpr size_t kTextBytesPerRecord = 1 << 16;
 static_assert(file::NoteKind_MAX == static_cast<int>(kNoteKinds) - 1);
+
+// Returns the number in files of each EventKind; UNKNOWN if the schema lacks one. They are matched
+// by name, so that these numbers do not change when EventKind gets a new member.
+std::vector<file::Kind> FileKinds() {
+  std::vector<file::Kind> kinds;
+  for (const std::string_view name : kEventKindNames) {
+    file::Kind_Parse(absl::AsciiStrToUpper(ToAbsl(name)), &kinds.emplace_back(file::UNKNOWN));
+  }
+  return kinds;
+}
 
 class ProtobufWriter {
  public:

@@ -208,4 +208,10 @@ class SnapshotRecords : public DictReducer {
   RowFields row_;
 };
 
+// Moves the records of a snapshot, whose value is `root`, and what they added to `*trace` there,
+// into the Trace that they are (snapshot_assembly.cc). `input_bytes` bounds the work: a file that
+// lists one shared container many times cannot become larger than a normal file of its size.
+absl::Status AssembleSnapshot(Value root, uint64_t input_bytes, ValueHeap& heap,
+                              SnapshotRecords& records, Trace* trace);
+
 }  // namespace memreplay

@@ -7,7 +7,6 @@
 #include "trace/bytes/json_reader.h"
 #include "trace/bytes/pickle_reader.h"
 #include "trace/bytes/value.h"
-#include "trace/formats/torch/snapshot_assembly.h"
 #include "trace/formats/torch/snapshot_records.h"
 #include "trace/formats/torch/torch_snapshot.h"
 #include "trace/value/strings.h"
@@ -33,7 +32,7 @@ absl::StatusOr<Trace> ReadSnapshotJson(ByteSource& source, const std::string& pa
   SnapshotRecords records(heap, &trace);
   const absl::StatusOr<Value> root = ReadJson(source, heap, records);
   if (!root.ok()) return Within(path, root.status());
-  const absl::Status status = SnapshotAssembly(heap, records, &trace, source.position()).Run(*root);
+  const absl::Status status = AssembleSnapshot(*root, source.position(), heap, records, &trace);
   if (!status.ok()) return Within(path, status);
   return trace;
 }
@@ -67,7 +66,7 @@ absl::StatusOr<Trace> ReadSnapshotPickle(ByteSource& source, const std::string& 
   if (!pickle.ok()) return Within(path, pickle.status());
   trace.layout.pickle_protocol = pickle->protocol;
   const absl::Status status =
-      SnapshotAssembly(heap, records, &trace, source.position()).Run(pickle->root);
+      AssembleSnapshot(pickle->root, source.position(), heap, records, &trace);
   if (!status.ok()) return Within(path, status);
   return trace;
 }

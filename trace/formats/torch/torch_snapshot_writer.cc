@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "trace/bytes/pickle_writer.h"
 #include "trace/formats/torch/torch_snapshot.h"
@@ -56,8 +57,8 @@ class SnapshotWriter {
     if (!trace_.torch_version.empty()) Text("torch_version", trace_.torch_version);
     if (!trace_.ended.empty()) Text("memreplay_ended", trace_.ended);
     if (trace_.addresses_ascend.has_value() ||
-        std::any_of(trace_.devices.begin(), trace_.devices.end(),
-                    [](const DeviceTrace& device) { return !device.notes.empty(); })) {
+        absl::c_any_of(trace_.devices,
+                       [](const DeviceTrace& device) { return !device.notes.empty(); })) {
       Key("memreplay");
       Notes();
     }
@@ -263,23 +264,14 @@ class SnapshotWriter {
     pickle_.End();
   }
 
-  void Column(std::string_view key, absl::Span<const uint64_t> numbers) {
+  template <typename Elements, typename Put>
+  void List(std::string_view key, const Elements& elements, const Put& put) {
     Key(key);
     pickle_.BeginList();
-    for (const uint64_t number : numbers) {
+    for (const auto& element : elements) {
       pickle_.Item();
-      pickle_.Unsigned(number);
+      put(element);
       output_.MaybeFlush();
-    }
-    pickle_.End();
-  }
-
-  void Texts(std::string_view key, absl::Span<const std::string_view> texts) {
-    Key(key);
-    pickle_.BeginList();
-    for (const std::string_view text : texts) {
-      pickle_.Item();
-      pickle_.Text(text);
     }
     pickle_.End();
   }
@@ -299,8 +291,10 @@ class SnapshotWriter {
     Number("version", 1);
     if (trace_.addresses_ascend.has_value())
       Text("addresses", *trace_.addresses_ascend ? "up" : "down");
-    Texts("kinds", kNoteNames);
-    Texts("names", names);
+    const auto put_text = [this](std::string_view text) { pickle_.Text(text); };
+    const auto put_number = [this](uint64_t number) { pickle_.Unsigned(number); };
+    List("kinds", kNoteNames, put_text);
+    List("names", names, put_text);
     Key("devices");
     pickle_.BeginList();
     for (const DeviceTrace& device : trace_.devices) {
@@ -325,10 +319,10 @@ class SnapshotWriter {
       pickle_.BeginDict();
       Number("device", static_cast<uint64_t>(device.device));
       Number("end", place);
-      Column("kind", columns[0]);
-      Column("place", columns[1]);
-      Column("name", columns[2]);
-      Column("address", columns[3]);
+      List("kind", columns[0], put_number);
+      List("place", columns[1], put_number);
+      List("name", columns[2], put_number);
+      List("address", columns[3], put_number);
       pickle_.End();
     }
     pickle_.End();

@@ -14,7 +14,6 @@
 #include "tests/trace/support/sample_snapshot.h"
 #include "trace/bytes/byte_source.h"
 #include "trace/bytes/pickle_reader.h"
-#include "trace/formats/torch/snapshot_assembly.h"
 #include "trace/formats/torch/snapshot_records.h"
 #include "trace/formats/torch/torch_snapshot.h"
 
@@ -275,7 +274,7 @@ absl::StatusOr<Trace> ReadWith(std::string bytes, RowCount* count, size_t share 
   const absl::StatusOr<Pickle> pickle = ReadPickle(**source, heap, reducer, share);
   if (!pickle.ok()) return pickle.status();
   const absl::Status status =
-      SnapshotAssembly(heap, records, &trace, (*source)->position()).Run(pickle->root);
+      AssembleSnapshot(pickle->root, (*source)->position(), heap, records, &trace);
   if (!status.ok()) return status;
   return trace;
 }
