@@ -1,8 +1,6 @@
 #include "cuda/cuda_device.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 
 #include "trace/value/check.h"
 #include "trace/value/status_macros.h"

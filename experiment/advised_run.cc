@@ -12,7 +12,6 @@
 #include "report/device/device_report.h"
 #include "report/words/record_faults.h"
 #include "sim/study/study.h"
-#include "sim/whatif/conf_search.h"
 #include "sim/whatif/smallest_capacity.h"
 #include "sim/whatif/sweep.h"
 #include "sim/workload/lifetimes.h"

@@ -1,6 +1,5 @@
 #include "synth/nanogpt.h"
 
-#include <memory>
 #include <utility>
 
 #include "synth/ops.h"

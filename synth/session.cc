@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <queue>
-#include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "trace/value/strings.h"
 

@@ -16,6 +16,53 @@ OptimizerKind OptimizerOf(const TrainerConfig& config) {
   return OptimizerKind::kAdamWFused;
 }
 
+// Orders parameters as configure_optimizers() does: those with two dimensions, which decay, come
+// first.
+Parameters OptimizerOrder(const Parameters& parameters) {
+  Parameters ordered;
+  for (const bool decays : {true, false}) {
+    for (const Parameter& parameter : parameters) {
+      if ((parameter.tensor.sizes().size() >= 2) == decays) ordered.push_back(parameter);
+    }
+  }
+  return ordered;
+}
+
+// Implements torch.nn.utils.clip_grad_norm_.
+void ClipGradNorm(Session& s, const Parameters& parameters) {
+  constexpr int64_t kChunk = 65536;  // elements that one block of the kernel sums
+  const auto count = static_cast<int64_t>(parameters.size());
+  int64_t largest = 0;
+  int64_t chunks = 0;
+  for (const Parameter& parameter : parameters) {
+    const int64_t own = DividedUp(parameter.tensor.element_count(), kChunk);
+    largest = std::max(largest, own);
+    chunks += own;
+  }
+  const auto number = [&s](std::string_view op) {
+    return s.New(op, {}, DType::kFloat32, kTemporary);
+  };
+  Tensor total;
+  {
+    std::vector<Tensor> norms;
+    const bool compact = s.platform().norms_compact;
+    auto begins = compact ? s.NewScratch("foreach_norm begins", 8 * (count + 1)) : nullptr;
+    auto partial_sums = s.NewScratch("foreach_norm", 4 * (compact ? chunks : count * largest));
+    for (const Parameter& parameter : parameters) {
+      norms.push_back(number(StrCat("norm ", parameter.name)));
+    }
+    begins = partial_sums = nullptr;
+    const auto stacked = s.NewScratch("clip norms", 4 * count);
+    total = number("clip total norm");
+  }
+  // The coefficient min(1, limit / (total + epsilon)), by which the gradients are multiplied.
+  Tensor sum = number("clip total norm + epsilon");
+  Tensor reciprocal = number("clip reciprocal");
+  const Tensor factor = number("clip factor");
+  sum = reciprocal = Tensor();
+  const Tensor clamped = number("clip factor, at most 1");
+}
+
 class Training {
  public:
   Training(Session& s, const TrainerConfig& config, int64_t length)
@@ -148,16 +195,6 @@ Tensor Model::NewParameter(const std::string& name, Sizes sizes) {
   return parameter;
 }
 
-Parameters OptimizerOrder(const Parameters& parameters) {
-  Parameters ordered;
-  for (const bool decays : {true, false}) {
-    for (const Parameter& parameter : parameters) {
-      if ((parameter.tensor.sizes().size() >= 2) == decays) ordered.push_back(parameter);
-    }
-  }
-  return ordered;
-}
-
 Trace TrainingProgram(const TrainerConfig& config, int64_t length, const MakeModel& make_model,
                       std::string header) {
   Session session(config.platform());
@@ -213,40 +250,6 @@ void Optimizer::StepGroup(Session& s, absl::Span<const Parameter> group, bool fi
 
 void Optimizer::ZeroGrad() {
   for (Parameter& parameter : parameters_) parameter.tensor.ClearGrad();
-}
-
-void ClipGradNorm(Session& s, const Parameters& parameters) {
-  constexpr int64_t kChunk = 65536;  // elements that one block of the kernel sums
-  const auto count = static_cast<int64_t>(parameters.size());
-  int64_t largest = 0;
-  int64_t chunks = 0;
-  for (const Parameter& parameter : parameters) {
-    const int64_t own = DividedUp(parameter.tensor.element_count(), kChunk);
-    largest = std::max(largest, own);
-    chunks += own;
-  }
-  const auto number = [&s](std::string_view op) {
-    return s.New(op, {}, DType::kFloat32, kTemporary);
-  };
-  Tensor total;
-  {
-    std::vector<Tensor> norms;
-    const bool compact = s.platform().norms_compact;
-    auto begins = compact ? s.NewScratch("foreach_norm begins", 8 * (count + 1)) : nullptr;
-    auto partial_sums = s.NewScratch("foreach_norm", 4 * (compact ? chunks : count * largest));
-    for (const Parameter& parameter : parameters) {
-      norms.push_back(number(StrCat("norm ", parameter.name)));
-    }
-    begins = partial_sums = nullptr;
-    const auto stacked = s.NewScratch("clip norms", 4 * count);
-    total = number("clip total norm");
-  }
-  // The coefficient min(1, limit / (total + epsilon)), by which the gradients are multiplied.
-  Tensor sum = number("clip total norm + epsilon");
-  Tensor reciprocal = number("clip reciprocal");
-  const Tensor factor = number("clip factor");
-  sum = reciprocal = Tensor();
-  const Tensor clamped = number("clip factor, at most 1");
 }
 
 }  // namespace memreplay::synth

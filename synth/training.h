@@ -49,9 +49,6 @@ class Optimizer {
   std::vector<Tensor> state_;
 };
 
-// Implements torch.nn.utils.clip_grad_norm_.
-void ClipGradNorm(Session& s, const Parameters& parameters);
-
 // A model on the GPU.
 class Model {
  public:
@@ -78,10 +75,6 @@ class Model {
   Session& s_;
   Parameters parameters_;
 };
-
-// Orders parameters as configure_optimizers() does: those with two dimensions, which decay, come
-// first.
-Parameters OptimizerOrder(const Parameters& parameters);
 
 // Implements model.to("cuda").
 using MakeModel = std::function<std::unique_ptr<Model>(Session& session)>;

@@ -15,7 +15,6 @@
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "sim/settings/conf_tokens.h"
-#include "sim/whatif/conf_search.h"
 #include "sim/whatif/sweep.h"
 #include "trace/value/launch.h"
 #include "trace/value/strings.h"

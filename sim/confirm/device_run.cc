@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <utility>
 
 #include "sim/device/simulated_device.h"
 #include "sim/recording/start_state.h"

@@ -1,7 +1,5 @@
 #include "sim/model/stream_uses.h"
 
-#include <algorithm>
-
 namespace memreplay {
 
 HashedKey StreamKey(uint64_t stream, StreamOrder order) {

@@ -53,6 +53,31 @@ bool HasPoolForOom(const Trace& trace) {
   });
 }
 
+// Applies the settings that the file lists to `config`.
+void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* config) {
+  if (recorded.max_split_size.has_value()) {
+    config->max_split_size = *recorded.max_split_size < 0
+                                 ? kUnlimited
+                                 : Bytes(static_cast<uint64_t>(*recorded.max_split_size));
+  }
+  if (recorded.garbage_collection_threshold.has_value()) {
+    config->garbage_collection_threshold = *recorded.garbage_collection_threshold;
+  }
+  if (recorded.expandable_segments.has_value()) {
+    config->expandable_segments = *recorded.expandable_segments;
+  }
+  if (recorded.graph_capture_record_stream_reuse.has_value()) {
+    config->graph_capture_record_stream_reuse = *recorded.graph_capture_record_stream_reuse;
+  }
+  for (const auto& [megabytes, divisions] : recorded.roundup_power2_divisions) {
+    if (!std::has_single_bit(megabytes)) continue;
+    const auto index = static_cast<size_t>(std::bit_width(megabytes) - 1);
+    if (index < config->roundup_power2_divisions.size()) {
+      config->roundup_power2_divisions[index] = divisions;
+    }
+  }
+}
+
 // Returns the config under which the file was recorded, or that a written schedule's header sets.
 absl::StatusOr<AllocatorConfig> RecordedConfig(const Trace& trace, const TorchProfile& profile,
                                                std::vector<std::string>* notes) {
@@ -276,30 +301,6 @@ AddressOrder OrderOf(const Trace& trace) {
     }
   }
   return AddressOrder::kChunksDownwards;
-}
-
-void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* config) {
-  if (recorded.max_split_size.has_value()) {
-    config->max_split_size = *recorded.max_split_size < 0
-                                 ? kUnlimited
-                                 : Bytes(static_cast<uint64_t>(*recorded.max_split_size));
-  }
-  if (recorded.garbage_collection_threshold.has_value()) {
-    config->garbage_collection_threshold = *recorded.garbage_collection_threshold;
-  }
-  if (recorded.expandable_segments.has_value()) {
-    config->expandable_segments = *recorded.expandable_segments;
-  }
-  if (recorded.graph_capture_record_stream_reuse.has_value()) {
-    config->graph_capture_record_stream_reuse = *recorded.graph_capture_record_stream_reuse;
-  }
-  for (const auto& [megabytes, divisions] : recorded.roundup_power2_divisions) {
-    if (!std::has_single_bit(megabytes)) continue;
-    const auto index = static_cast<size_t>(std::bit_width(megabytes) - 1);
-    if (index < config->roundup_power2_divisions.size()) {
-      config->roundup_power2_divisions[index] = divisions;
-    }
-  }
 }
 
 RecordedSettings DescribeSettings(const AllocatorConfig& config) {

@@ -109,9 +109,6 @@ inline constexpr std::string_view kNpuNote =
 // file, else upwards below 2^40 (Windows, WSL), else, and for schedules that were written, Linux's.
 AddressOrder OrderOf(const Trace& trace);
 
-// Applies the settings that the file lists to `config`.
-void ApplyRecordedSettings(const RecordedSettings& recorded, AllocatorConfig* config);
-
 // Returns what a snapshot taken under `config` lists.
 RecordedSettings DescribeSettings(const AllocatorConfig& config);
 

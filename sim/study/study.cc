@@ -1,14 +1,10 @@
 #include "sim/study/study.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <utility>
 
-#include "sim/recording/exact_replay.h"
 #include "sim/recording/hypotheses.h"
-#include "trace/schedule/schedule.h"
 #include "trace/value/launch.h"
 #include "trace/value/status_macros.h"
 

@@ -1,11 +1,11 @@
-#include "sim/whatif/conf_search.h"
-
+// A bounded search of the settings that a release allows (sweep.h).
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "sim/whatif/sweep.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

@@ -1,7 +1,6 @@
 #include "sim/whatif/smallest_capacity.h"
 
 #include <algorithm>
-#include <map>
 
 namespace memreplay {
 namespace {

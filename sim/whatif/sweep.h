@@ -1,4 +1,5 @@
-// Replays one schedule under many settings, on several threads.
+// Replays one schedule under many settings, on several threads, and searches for settings that are
+// worth trying on it.
 #pragma once
 
 #include <array>
@@ -148,5 +149,22 @@ PeakCause WhyReserved(const SweepContext& context, const SweepRow& row);
 // Returns `settings` of the context with those of the candidate. Error: the release rejects them.
 absl::StatusOr<ReplaySettings> SettingsFor(const ReplaySettings& settings,
                                            const Candidate& candidate);
+
+// Maximum number of settings that a search replays on any schedule.
+inline constexpr size_t kMaxSearch = 120;
+
+// Returns how many settings a search replays at most: fewer on a schedule of more than a million
+// requests.
+size_t MaxSearch(const Schedule& schedule);
+
+// Returns the rows of every setting tried, best first (RanksBefore()). The current settings
+// (context.settings) are one of them, and no other means the same. Tries single keys first:
+// expandable_segments; max_split_size_mb at sizes that the schedule requests;
+// roundup_power2_divisions as a number and as lists; large_segment_size_mb;
+// garbage_collection_threshold with a memory fraction if the device has a capacity. Then tries
+// pairs of the best of each, and max_split_size_mb near its best. Uses only keys that the release
+// knows, and never max_split_size_mb with expandable_segments, which together may grow without
+// bound.
+std::vector<SweepRow> SearchConf(const SweepContext& context);
 
 }  // namespace memreplay

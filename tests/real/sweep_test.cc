@@ -11,7 +11,6 @@
 
 #include "report/device/inventory.h"
 #include "sim/study/study.h"
-#include "sim/whatif/conf_search.h"
 #include "sim/workload/lifetimes.h"
 #include "sim/workload/packing.h"
 #include "trace/formats/open_trace.h"

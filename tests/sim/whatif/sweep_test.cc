@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "sim/whatif/conf_search.h"
 #include "sim/whatif/smallest_capacity.h"
 #include "sim/workload/lifetimes.h"
 #include "trace/formats/open_trace.h"
