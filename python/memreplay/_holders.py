@@ -52,7 +52,7 @@ _REMEDIES = (
     (_GRAPH, "keep .item() or .detach() of it, or compute it under torch.no_grad()"),
     ("`self.tensors` of EvalLoopContainer",
      "give Trainer preprocess_logits_for_metrics, or eval_accumulation_steps"),
-    ("", "drop it, or move what it keeps to the host with .cpu()"),
+    ("", "drop it, or move what it keeps to the host with .detach().cpu()"),
 )
 _OPTIMIZED = 1  # of co_flags: the variables of a function
 # A function that uses one of these may keep the dict in which releases before 3.13 return a frame's variables.

@@ -106,7 +106,7 @@ void SayGrowth(const proto::Growth& growth, proto::Explanation* explanation) {
   const proto::Holder& holder = growth.holders(0);
   explanation->set_verdict(proto::Explanation::leak);
   explanation->set_sentence(
-      StrCat("LEAK: each ", CleanText(growth.step()), " leaves ", FormatSize(growth.bytes()),
+      StrCat("each ", CleanText(growth.step()), " leaves ", FormatSize(growth.bytes()),
              " behind, held by ", CleanText(holder.path()), ": ", FormatSize(holder.bytes()),
              " after ", FormatCount(growth.steps()), " of them; ", CleanText(holder.remedy())));
   explanation->clear_settings_give_bytes();

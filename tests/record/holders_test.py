@@ -63,7 +63,7 @@ class HoldersTest(Case):
     def test_growth_that_runs_out(self):
         explanation = self.record("holders.py", "joined").answer["explanation"]
         self.assertEqual(explanation["verdict"], "leak")
-        self.assertRegex(explanation["sentence"], r"^LEAK: each evaluation of Linear leaves 128 MiB behind, held by "
+        self.assertRegex(explanation["sentence"], r"^each evaluation of Linear leaves 128 MiB behind, held by "
                          r"`whole` in joined\(\) \(holders.py:84\): .* after \d+ of them; drop it, or move")
         self.assertEqual([action["kind"] for action in explanation["actions"]], ["leak"])
 
