@@ -19,7 +19,7 @@
 #include "record/card/stubs/library_family.h"
 #include "record/card/stubs/loaded_symbol.h"
 #include "record/card/stubs/public_names.h"
-#include "record/card/stubs/stub_writer.h"
+#include "record/card/stubs/stub.h"
 
 namespace memreplay::card {
 namespace {

@@ -104,49 +104,45 @@ int Free(const char* name, Address key, Arguments... arguments) {
 }
 
 }  // namespace
-}  // namespace memreplay::card
-
-using memreplay::card::Address;  // NOLINT: what follows is C
 
 #define PASS extern "C" __attribute__((visibility("default")))
 #define CALLER __builtin_return_address(0)
 
 PASS int cudaMalloc(Address* out, size_t bytes) {
-  return memreplay::card::Allocate("cudaMalloc", CALLER, out, bytes);
+  return Allocate("cudaMalloc", CALLER, out, bytes);
 }
 PASS int cudaMallocAsync(Address* out, size_t bytes, void* stream) {
-  return memreplay::card::Allocate("cudaMallocAsync", CALLER, out, bytes, stream);
+  return Allocate("cudaMallocAsync", CALLER, out, bytes, stream);
 }
 PASS int cudaMallocFromPoolAsync(Address* out, size_t bytes, void* pool, void* stream) {
-  return memreplay::card::Allocate("cudaMallocFromPoolAsync", CALLER, out, bytes, pool, stream);
+  return Allocate("cudaMallocFromPoolAsync", CALLER, out, bytes, pool, stream);
 }
-PASS int cudaFree(Address address) { return memreplay::card::Free("cudaFree", address); }
+PASS int cudaFree(Address address) { return Free("cudaFree", address); }
 PASS int cudaFreeAsync(Address address, void* stream) {
-  return memreplay::card::Free("cudaFreeAsync", address, stream);
+  return Free("cudaFreeAsync", address, stream);
 }
 PASS int cuMemAlloc_v2(Address* out, size_t bytes) {
-  return memreplay::card::Allocate("cuMemAlloc_v2", CALLER, out, bytes);
+  return Allocate("cuMemAlloc_v2", CALLER, out, bytes);
 }
-PASS int cuMemFree_v2(Address address) { return memreplay::card::Free("cuMemFree_v2", address); }
+PASS int cuMemFree_v2(Address address) { return Free("cuMemFree_v2", address); }
 PASS int cuMemAllocAsync(Address* out, size_t bytes, void* stream) {
-  return memreplay::card::Allocate("cuMemAllocAsync", CALLER, out, bytes, stream);
+  return Allocate("cuMemAllocAsync", CALLER, out, bytes, stream);
 }
 PASS int cuMemAllocFromPoolAsync(Address* out, size_t bytes, void* pool, void* stream) {
-  return memreplay::card::Allocate("cuMemAllocFromPoolAsync", CALLER, out, bytes, pool, stream);
+  return Allocate("cuMemAllocFromPoolAsync", CALLER, out, bytes, pool, stream);
 }
 PASS int cuMemFreeAsync(Address address, void* stream) {
-  return memreplay::card::Free("cuMemFreeAsync", address, stream);
+  return Free("cuMemFreeAsync", address, stream);
 }
 PASS int cuMemCreate(Address* handle, size_t bytes, const void* properties, Address flags) {
-  return memreplay::card::Allocate("cuMemCreate", CALLER, handle, bytes, properties, flags);
+  return Allocate("cuMemCreate", CALLER, handle, bytes, properties, flags);
 }
-PASS int cuMemRelease(Address handle) { return memreplay::card::Free("cuMemRelease", handle); }
+PASS int cuMemRelease(Address handle) { return Free("cuMemRelease", handle); }
 
 PASS int cuGetProcAddress_v2(const char* name, void** function, int version, uint64_t flags,
                              int* status);
 PASS int cuGetProcAddress(const char* name, void** function, int version, uint64_t flags);
 
-namespace memreplay::card {
 namespace {
 
 #define FUNCTION(library, name) \
@@ -190,27 +186,25 @@ void ReplaceFound(const char* name, void** found) {
 }
 
 }  // namespace
-}  // namespace memreplay::card
 
 PASS int cuGetProcAddress_v2(const char* name, void** function, int version, uint64_t flags,
                              int* status) {
-  const int error =
-      memreplay::card::PassOn("cuGetProcAddress_v2", name, function, version, flags, status);
-  if (error == 0) memreplay::card::ReplaceFound(name, function);
+  const int error = PassOn("cuGetProcAddress_v2", name, function, version, flags, status);
+  if (error == 0) ReplaceFound(name, function);
   return error;
 }
 PASS int cuGetProcAddress(const char* name, void** function, int version, uint64_t flags) {
-  const int error = memreplay::card::PassOn("cuGetProcAddress", name, function, version, flags);
-  if (error == 0) memreplay::card::ReplaceFound(name, function);
+  const int error = PassOn("cuGetProcAddress", name, function, version, flags);
+  if (error == 0) ReplaceFound(name, function);
   return error;
 }
 
 // The last call is a jump, because what RTLD_NEXT means depends on the caller.
 PASS void* dlsym(void* handle, const char* name) {
-  if (memreplay::card::FunctionOf(name) != nullptr) {
-    return memreplay::card::Replacement(name, memreplay::card::RealLookup(handle, name));
+  if (FunctionOf(name) != nullptr) {
+    return Replacement(name, RealLookup(handle, name));
   }
-  return memreplay::card::RealLookup(handle, name);
+  return RealLookup(handle, name);
 }
 
 // Sees every block that PyTorch's allocator hands out and takes back, as allocation_hook.cc does.
@@ -218,7 +212,7 @@ PASS void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* address, i
                                                                 size_t allocated, size_t reserved,
                                                                 uint16_t device) {
   constexpr uint8_t kCuda = 1;  // c10::DeviceType
-  memreplay::card::State& s = memreplay::card::TheState();
+  State& s = TheState();
   if ((device & 0xff) == kCuda) {
     const std::lock_guard<std::mutex> lock(s.mutex);
     ++s.outside.moment;
@@ -227,8 +221,8 @@ PASS void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* address, i
   static std::atomic<Report*> next{nullptr};
   Report* report = next.load();
   if (report == nullptr) {
-    report = reinterpret_cast<Report*>(memreplay::card::LoadedSymbol(
-        "libc10.so", "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
+    report = reinterpret_cast<Report*>(
+        LoadedSymbol("libc10.so", "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
     if (report == nullptr) return;
     next.store(report);
   }
@@ -238,10 +232,12 @@ PASS void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void* address, i
 // Returns the rows of Outside as JSON; valid until the next call.
 PASS const char* memreplay_pass_summary() {
   static std::string* const text = new std::string;
-  memreplay::card::State& s = memreplay::card::TheState();
+  State& s = TheState();
   const std::lock_guard<std::mutex> lock(s.mutex);
-  memreplay::card::Json json;
+  Json json;
   s.outside.Write(&json);
   *text = json.text();
   return text->c_str();
 }
+
+}  // namespace memreplay::card

@@ -1,9 +1,11 @@
-// The data that a stub library and the core share. A stub library carries the name of one of
-// NVIDIA's libraries and exports what the user's torch needs from it. Each export jumps through its
-// entry, and the core fills the entries when the library is loaded.
+// The data that a stub library and the core share, and the writer of stub libraries. A stub library
+// carries the name of one of NVIDIA's libraries and exports what the user's torch needs from it.
+// Each export jumps through its entry, and the core fills the entries when the library is loaded.
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace memreplay::card {
 
@@ -36,5 +38,25 @@ inline constexpr uint64_t kThunkSize = 16;
 
 // The name of the core's function that a stub calls when it is loaded.
 inline constexpr char kAttachSymbol[] = "memreplay_card_attach";
+
+// Writes a stub library (stub.h) as an ELF shared object for x86-64 Linux, without a compiler or
+// linker. It has two page-aligned pieces: tables and code, and data.
+
+// A function that a stub library exports.
+struct StubSymbol {
+  std::string name;
+  std::string version;  // empty: without a version
+};
+
+// What is written into a stub library.
+struct StubLibrary {
+  std::string soname;
+  std::string core;  // soname of the library that exports kAttachSymbol
+  LibraryVersions versions;
+  std::vector<StubSymbol> symbols;  // any order, each name once per version
+};
+
+// Returns the bytes of the file. Linear in the number of symbols.
+std::string WriteStub(const StubLibrary& library);
 
 }  // namespace memreplay::card

@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "record/card/stubs/stub_writer.h"
+#include "record/card/stubs/stub.h"
 
 namespace memreplay::card {
 

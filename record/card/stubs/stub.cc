@@ -1,4 +1,4 @@
-#include "record/card/stubs/stub_writer.h"
+#include "record/card/stubs/stub.h"
 
 #include <elf.h>
 
