@@ -66,8 +66,8 @@ absl::StatusOr<std::vector<ValuedFile>> ValuedFiles(const std::vector<std::strin
     files.push_back({name.substr(0, equals), *value});
   }
   // The answer describes the first one.
-  std::ranges::stable_partition(files,
-                                [&](const ValuedFile& file) { return file.value == key.value; });
+  std::stable_partition(files.begin(), files.end(),
+                        [&](const ValuedFile& file) { return file.value == key.value; });
   return files;
 }
 

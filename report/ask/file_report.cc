@@ -41,9 +41,10 @@ absl::StatusOr<proto::Report> AskDevices(
     return absl::NotFoundError(StrCat(file, ": has no data for device ", *device));
   }
   // If a file is examined for out of memory, the devices that ran out come first.
-  std::ranges::stable_partition(*report.mutable_devices(), [](const proto::DeviceReport& answered) {
-    return answered.mode() == proto::Mode::oom && RanOut(answered.oom());
-  });
+  std::stable_partition(report.mutable_devices()->begin(), report.mutable_devices()->end(),
+                        [](const proto::DeviceReport& answered) {
+                          return answered.mode() == proto::Mode::oom && RanOut(answered.oom());
+                        });
   for (const proto::DeviceReport& answered : report.devices()) {
     if (AsksAdvice(answered) && !report.has_advice()) *report.mutable_advice() = answered.advice();
   }

@@ -71,7 +71,8 @@ std::vector<size_t> PageOrder(const Table& table) {
   for (size_t i = 0; i < table.columns.size(); ++i) {
     if (table.columns[i].is_on_page && !IsEmpty(table, i)) order.push_back(i);
   }
-  std::ranges::stable_partition(order, [&](size_t i) { return table.columns[i].leads; });
+  std::stable_partition(order.begin(), order.end(),
+                        [&](size_t i) { return table.columns[i].leads; });
   return order;
 }
 

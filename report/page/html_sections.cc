@@ -221,8 +221,8 @@ bool RunsOut(const proto::OutOfMemory& oom) { return oom.verdict() != proto::Ver
 // Returns the table with what helps first.
 std::string Help(const proto::OutOfMemory& oom) {
   Table table = HelpTable(oom);
-  std::ranges::stable_partition(table.rows,
-                                [](const Table::Row& row) { return row.tone != Tone::kBad; });
+  std::stable_partition(table.rows.begin(), table.rows.end(),
+                        [](const Table::Row& row) { return row.tone != Tone::kBad; });
   return HtmlTable(table);
 }
 
