@@ -3,7 +3,8 @@
 It queries Bazel for every dependency between our folders and searches the #include lines for what a folder must not
 use: sim/ has no files, flags, printing or clocks, and nothing includes tests/. A dependency of which no header is
 included is an arrow too many. A type that two headers define is two types to a compiler and one to the linker, which
-keeps either's functions. docs/design.md shows the staircase as it is in the BUILD files: `./check --accept docs-arrows` draws it anew.
+keeps either's functions. docs/design.md shows the staircase as it is in the BUILD files: `./check --accept docs-arrows`
+draws it anew.
 """
 
 import os
