@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "cli/commands/command.h"
 #include "cli/flags/flags.h"
 #include "cli/io/guards.h"
@@ -46,7 +47,7 @@ absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
   // "help COMMAND" is "COMMAND --help".
   const bool is_help = !args.empty() && args[0] == "help";
   if (is_help) args.erase(args.begin());
-  const bool shows_all = std::ranges::find(all, "--all") != all.end();
+  const bool shows_all = absl::c_find(all, "--all") != all.end();
   if (flags.help_requested() || (is_help && (args.empty() || args[0] == "--all"))) {
     RETURN_IF_ERROR(PrintHelpText(ProgramHelp(shows_all)));
     return kExitAnswered;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
@@ -86,7 +87,7 @@ absl::StatusOr<proto::Report> AdviseValues(const std::vector<ValuedFile>& files,
                       std::vector<RecordedValue> recordings;
                       for (size_t i = 0; i < files.size(); ++i) {
                         const auto& devices = opened[i].devices;
-                        const auto same = std::ranges::find_if(devices, [&](const auto& other) {
+                        const auto same = absl::c_find_if(devices, [&](const auto& other) {
                           return other->device() == study.device();
                         });
                         if (same == devices.end()) {

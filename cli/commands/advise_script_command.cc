@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
@@ -97,8 +98,7 @@ absl::Status SetMemory(AdviceQuestion* question) {
 
 // Errors: there is no such row, or its change is made without editing a file.
 absl::Status PrintPatch(const proto::Advice& advice, int64_t number) {
-  const auto tried =
-      std::ranges::count_if(advice.rows(), [](const auto& row) { return IsTried(row); });
+  const auto tried = absl::c_count_if(advice.rows(), [](const auto& row) { return IsTried(row); });
   if (number < 1 || number > tried) {
     return InvalidArgument("--patch ", number, ": expected the number of a row, 1 to ", tried);
   }
@@ -161,7 +161,7 @@ absl::StatusOr<int> PrintAdvice(const AdviseFlags& options, std::vector<proto::A
                                 const RecordedRuns& runner) {
   proto::Report report = NewReport("advise");
   report.set_file(absl::StrJoin(options.question.script.program, " "));
-  const bool fits = std::ranges::any_of(advices, AdviceFits);
+  const bool fits = absl::c_any_of(advices, AdviceFits);
   if (options.cards.size() > 1) {
     proto::CardChoice& choice = *report.mutable_card_choice();
     for (proto::Advice& advice : advices) *choice.add_cards() = std::move(advice);

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
@@ -49,7 +50,7 @@ void AddFlagsOfForms(std::vector<CommandHelp>* all) {
       for (const HelpFlag& flag : other.help.flags) {
         std::vector<HelpFlag>& own = row.help.flags;
         const bool is_known =
-            std::ranges::any_of(own, [&](const HelpFlag& each) { return each.name == flag.name; });
+            absl::c_any_of(own, [&](const HelpFlag& each) { return each.name == flag.name; });
         if (!is_known) own.push_back(flag);
       }
     }
@@ -59,7 +60,7 @@ void AddFlagsOfForms(std::vector<CommandHelp>* all) {
 // Adds the models that a command accepts as forms of it, with their keys.
 absl::Status AddModels(std::vector<CommandHelp>* all) {
   for (const Command& command : Commands()) {
-    const auto row = std::ranges::find_if(*all, [&](const CommandHelp& each) {
+    const auto row = absl::c_find_if(*all, [&](const CommandHelp& each) {
       return each.name == command.name && absl::StrContains(each.help.usage, "MODEL");
     });
     if (row == all->end()) continue;

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "cli/flags/replay_flags.h"
 #include "cli/io/processes.h"
 #include "report/ask/file_report.h"
@@ -39,7 +40,7 @@ absl::StatusOr<std::vector<std::string>> ExpandDirectories(const std::vector<std
     }
     if (error) return InvalidArgument(path, ": cannot be listed: ", error.message());
     if (inside.empty()) return InvalidArgument(path, ": the directory contains no files");
-    std::ranges::sort(inside);
+    absl::c_sort(inside);
     files.insert(files.end(), inside.begin(), inside.end());
   }
   return files;

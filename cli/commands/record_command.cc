@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "cli/commands/command.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/record_flags.h"
@@ -92,8 +93,8 @@ void AddUnmet(const std::vector<std::string>& remedies, proto::RecordReport* rep
   if (EndOf(*report) != RunEnd::kWhole) return;
   for (const std::string& name : remedies) {
     const auto& all = report->processes();
-    const bool is_met = std::ranges::any_of(all, [&](const auto& process) {
-      return std::ranges::find(process.met(), name) != process.met().end();
+    const bool is_met = absl::c_any_of(all, [&](const auto& process) {
+      return absl::c_find(process.met(), name) != process.met().end();
     });
     if (!is_met) {
       report->add_faults(StrCat("--remedy ", name, " was not made: the script never gets to it"));

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_split.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
@@ -144,7 +145,7 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   ASSIGN_OR_RETURN(std::vector<std::string> program, flags.ParseLeading(line.args));
   if (flags.help_requested()) return ShowHelp(line, flags);
   SetProgram(std::move(program), &script);
-  if (std::ranges::any_of(question.cards, IsCardList)) return ListCards(options.json);
+  if (absl::c_any_of(question.cards, IsCardList)) return ListCards(options.json);
   RETURN_IF_ERROR(FindKey(is_fit, &options));
   if (question.cards.empty()) return NoCard(script.program);
   ASSIGN_OR_RETURN(question.values,

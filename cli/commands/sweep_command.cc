@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_split.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
@@ -85,7 +86,7 @@ absl::Status ReadSweeps(const std::string& path, std::vector<proto::Report>* rep
     if (report->command() != "sweep") {
       return InvalidArgument(path, ": expected answers of sweep, found one of ", report->command());
     }
-    const auto same = std::ranges::find_if(
+    const auto same = absl::c_find_if(
         *reports, [&](const auto& known) { return known.file() == report->file(); });
     if (same == reports->end()) {
       reports->push_back(*std::move(report));

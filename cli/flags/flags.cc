@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -22,7 +23,7 @@ std::string DidYouMean(std::string_view word, absl::Span<const std::string_view>
 }
 
 bool AsksForHelp(absl::Span<const std::string> args) {
-  return std::any_of(args.begin(), std::ranges::find(args, "--"),
+  return std::any_of(args.begin(), absl::c_find(args, "--"),
                      [](const std::string& word) { return word == "--help" || word == "-h"; });
 }
 
@@ -101,7 +102,7 @@ void FlagSet::AddChoice(std::string_view name, const std::vector<std::string>& c
                         std::string* target, std::string_view help) {
   const std::string placeholder = absl::StrJoin(choices, "|");
   Add(name, placeholder, help, [target, choices, placeholder](std::string_view text) {
-    if (std::ranges::find(choices, text) == choices.end()) {
+    if (absl::c_find(choices, text) == choices.end()) {
       return InvalidArgument("expected ", placeholder, ", found '", text, "'");
     }
     *target = std::string(text);
@@ -163,7 +164,7 @@ size_t FlagSet::EndOfLeading(absl::Span<const std::string> args) const {
       return !flag.value.empty() &&
              (arg.substr(1) == std::string_view(&flag.letter, 1) || arg.substr(2) == flag.name);
     };
-    end += std::ranges::any_of(flags_, takes_next) ? 2 : 1;
+    end += absl::c_any_of(flags_, takes_next) ? 2 : 1;
   }
   return std::min(end, args.size());
 }
@@ -215,7 +216,7 @@ absl::StatusOr<std::vector<std::string>> FlagSet::Parse(absl::Span<const std::st
     const auto has_letter = [&arg](const Flag& candidate) {
       return arg.size() == 2 && candidate.letter == arg[1];
     };
-    const auto short_form = std::ranges::find_if(flags_, has_letter);
+    const auto short_form = absl::c_find_if(flags_, has_letter);
     if (arg.substr(0, 2) != "--" && short_form == flags_.end()) {
       return InvalidArgument("unknown flag ", arg, "; flags begin with --");
     }

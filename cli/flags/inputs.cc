@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "cli/flags/flags.h"
 #include "report/ask/file_report.h"
 #include "report/ask/parse_json.h"
@@ -47,9 +48,8 @@ void AddKeys(const synth::ModelKind& model, std::vector<synth::Setting>* setting
                        key.default_value.empty() ? "without effect on memory"
                                                  : StrCat("default ", key.default_value),
                        [settings, searched, name = std::string(key.name)](std::string_view value) {
-                         const bool is_searched =
-                             value == "?" &&
-                             std::ranges::find(kSearchable, name) != std::end(kSearchable);
+                         const bool is_searched = value == "?" && absl::c_find(kSearchable, name) !=
+                                                                      std::end(kSearchable);
                          if (is_searched) {
                            searched->push_back(name);
                          } else {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
@@ -111,7 +112,7 @@ void SetProgram(std::vector<std::string> words, RecordOptions* run) {
   const auto is_assignment = [](const std::string& word) {
     const std::string_view name = std::string_view(word).substr(0, word.find('='));
     return name.size() < word.size() && !name.empty() && !absl::ascii_isdigit(name[0]) &&
-           std::ranges::all_of(name, [](char c) { return c == '_' || absl::ascii_isalnum(c); });
+           absl::c_all_of(name, [](char c) { return c == '_' || absl::ascii_isalnum(c); });
   };
   auto first = words.begin();
   for (; first != words.end() && is_assignment(*first); ++first) {
@@ -122,7 +123,7 @@ void SetProgram(std::vector<std::string> words, RecordOptions* run) {
 }
 
 bool HasFlag(const std::vector<std::string>& program, std::string_view flag) {
-  return std::ranges::any_of(
+  return absl::c_any_of(
       program, [flag](const std::string& word) { return word.substr(0, word.find('=')) == flag; });
 }
 
@@ -138,7 +139,7 @@ absl::Status CheckRemedies(std::string_view flag, const std::vector<std::string>
   const std::vector<std::string_view> known = RemedyNames();
   for (const std::string& name : names) {
     const std::string_view kind = std::string_view(name).substr(0, name.find(':'));
-    if (std::ranges::find(known, kind) != known.end()) continue;
+    if (absl::c_find(known, kind) != known.end()) continue;
     const std::string all =
         absl::StrJoin(std::vector<std::string>(known.begin(), known.end()), ", ");
     return InvalidArgument(flag, ": there is no change ", kind,

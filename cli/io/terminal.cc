@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
 
@@ -20,8 +21,7 @@ constexpr size_t kWidestLabel =
 
 // Returns the number of characters, not of bytes, in UTF-8.
 size_t WidthOf(std::string_view text) {
-  return static_cast<size_t>(
-      std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
+  return static_cast<size_t>(absl::c_count_if(text, [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
 // Returns the column in which the rest of a broken line starts.

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "report/ask/replay.h"
@@ -197,7 +198,7 @@ void FillAdviceRow(const RemedySearch& search, const RemedyRun& run, bool is_low
   row->set_saved_bytes(search.as_is.peak_reserved.signed_value() -
                        run.peak_reserved.signed_value());
   row->set_survives(run.survives);
-  const bool is_exact = std::ranges::all_of(
+  const bool is_exact = absl::c_all_of(
       run.remedies, [&](size_t i) { return search.remedies[i].kind == RemedyKind::kSettings; });
   const double needs = static_cast<double>(run.peak_reserved.signed_value());
   const double margin = is_exact ? 0 : kEditMargin;
@@ -341,7 +342,7 @@ absl::StatusOr<proto::Advice> AdviceOf(const Study& study, const ReplaySettings&
       rows.push_back(&run);
     }
   }
-  std::ranges::stable_sort(rows, [](const RemedyRun* a, const RemedyRun* b) {
+  absl::c_stable_sort(rows, [](const RemedyRun* a, const RemedyRun* b) {
     if (a->survives != b->survives) return a->survives;
     if (a->survives && a->cost != b->cost) return a->cost < b->cost;
     return a->peak_reserved < b->peak_reserved;

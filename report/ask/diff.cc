@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "report/device/device_report.h"
 #include "report/words/stack_names.h"
 #include "sim/category/category_table.h"
@@ -119,9 +120,8 @@ std::optional<TraceSide> Read(const DiffSide& side, int device) {
 // Puts those that changed most first.
 template <typename Changes>
 void SortByChange(Changes* changes) {
-  std::ranges::stable_sort(*changes, std::greater<>(), [](const auto& change) {
-    return std::abs(change.b_bytes() - change.a_bytes());
-  });
+  const auto by = [](const auto& change) { return std::abs(change.b_bytes() - change.a_bytes()); };
+  absl::c_stable_sort(*changes, [&](const auto& a, const auto& b) { return by(a) > by(b); });
 }
 
 void AddStacks(const TraceSide& a, const TraceSide& b, const HeldOptions& options,

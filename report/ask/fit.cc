@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "report/ask/replay.h"
 #include "report/ask/sweep.h"
 #include "report/device/device_report.h"
@@ -42,7 +43,7 @@ std::vector<FitRow> RowsFor(const ReplaySettings& settings, std::vector<std::str
     if (!meaning.ok()) {
       row.refused = std::string(meaning.status().message());
       meaning = settings;
-    } else if (!given && std::ranges::any_of(*meanings, [&](const ReplaySettings& other) {
+    } else if (!given && absl::c_any_of(*meanings, [&](const ReplaySettings& other) {
                  AllocatorConfig config = other.config;
                  config.conf = meaning->config.conf;
                  config.backend_loaded = meaning->config.backend_loaded;
@@ -109,8 +110,8 @@ proto::LargestFit::Setting TryAll(const LargestFitQuestion& question,
     *tried.add_trials() = std::move(trial);
     return *outcome;
   });
-  std::ranges::sort(*tried.mutable_trials(),
-                    [](const auto& a, const auto& b) { return a.value() < b.value(); });
+  absl::c_sort(*tried.mutable_trials(),
+               [](const auto& a, const auto& b) { return a.value() < b.value(); });
   tried.set_largest(found.largest.value_or(0));
   tried.set_safe(found.safe.value_or(0));
   tried.set_safe_is_proven(found.safe_is_proven);
@@ -179,7 +180,7 @@ absl::StatusOr<proto::DeviceReport> AskFit(const Study& study,
       row.other_order = FindSmallestCapacity(context, meaning, live.requested, max_sizes);
     }
   });
-  if (std::ranges::any_of(
+  if (absl::c_any_of(
           rows, [](const FitRow& row) { return row.found.is_cut || row.other_order.is_cut; })) {
     report->add_notes(StrCat("for each of the settings and each order of addresses, at most ",
                              FormatCount(static_cast<int64_t>(max_sizes), "size"),

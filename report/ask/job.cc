@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "report/words/answer.h"
 #include "report/words/verdict.h"
 #include "trace/value/bounded.h"
@@ -107,13 +108,13 @@ proto::Job JobFold::Finish() const {
   }
   if (rows.empty()) return job;
   // Out of memory is worse than any peak.
-  job.set_worst_row(*std::ranges::max_element(rows, [&](int32_t a, int32_t b) {
+  job.set_worst_row(*absl::c_max_element(rows, [&](int32_t a, int32_t b) {
     const bool a_ran_out = job.rows(a).ooms() > 0;
     const bool b_ran_out = job.rows(b).ooms() > 0;
     return a_ran_out != b_ran_out ? b_ran_out
                                   : ComparedBytes(job.rows(a)) < ComparedBytes(job.rows(b));
   }));
-  const auto [low, high] = std::ranges::minmax_element(figures);
+  const auto [low, high] = absl::c_minmax_element(figures);
   job.set_spread_bytes(*high - *low);
   MarkOutliers(figures, messages);
   return job;
@@ -229,8 +230,8 @@ proto::Together CompareTogether(absl::Span<const proto::Report> reports) {
     row.set_conf(conf);
     *answer.add_rows() = std::move(row);
   }
-  std::ranges::sort(*answer.mutable_rows(), [](const proto::Together::Row& a,
-                                               const proto::Together::Row& b) {
+  absl::c_sort(*answer.mutable_rows(), [](const proto::Together::Row& a,
+                                          const proto::Together::Row& b) {
     const auto key = [](const proto::Together::Row& row) {
       return std::make_tuple(row.ooms(), row.peak_reserved_bytes(), row.sum_peak_reserved_bytes(),
                              row.conf().size(), std::string_view(row.conf()));

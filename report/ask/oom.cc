@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "hardware/cards.h"
 #include "report/device/categories.h"
 #include "report/device/device_report.h"
@@ -81,7 +82,8 @@ void AddLive(const Trace& trace, StackNames& names, const OomAnalysis& analysis,
   }
   oom->set_live_stacks(stacks);
   for (auto& [tag, category] : categories) *oom->add_categories() = std::move(category);
-  std::ranges::stable_sort(*oom->mutable_categories(), std::greater<>(), &proto::HeldBytes::bytes);
+  absl::c_stable_sort(*oom->mutable_categories(),
+                      [](const auto& a, const auto& b) { return a.bytes() > b.bytes(); });
 }
 
 struct Pinned {
@@ -111,7 +113,7 @@ void AddPinned(StackNames& names, const OomAnalysis& analysis, const std::vector
   }
   oom->set_pinned_segments(std::ssize(all));
   oom->set_pinned_free_bytes(free.signed_value());
-  std::ranges::stable_sort(all, [](const Pinned& a, const Pinned& b) { return a.free > b.free; });
+  absl::c_stable_sort(all, [](const Pinned& a, const Pinned& b) { return a.free > b.free; });
   if (all.size() > top) all.resize(top);
   for (Pinned& pinned : all) {
     proto::PinnedSegment& to = *oom->add_pinned();
@@ -123,8 +125,8 @@ void AddPinned(StackNames& names, const OomAnalysis& analysis, const std::vector
     to.set_live_blocks(std::ssize(pinned.pins));
     to.set_stream(static_cast<int64_t>(pinned.segment->stream.value()));
     SetPool(pinned.segment->pool_id, &to);
-    std::ranges::stable_sort(
-        pinned.pins, [](const BlockInfo* a, const BlockInfo* b) { return a->size > b->size; });
+    absl::c_stable_sort(pinned.pins,
+                        [](const BlockInfo* a, const BlockInfo* b) { return a->size > b->size; });
     if (pinned.pins.size() > kMaxPins) pinned.pins.resize(kMaxPins);
     for (const BlockInfo* block : pinned.pins) {
       proto::PinnedSegment::Pin& pin = *to.add_pins();
@@ -217,7 +219,9 @@ std::vector<std::string> CuringSettings(const proto::OutOfMemory& oom) {
                             answer.kind() == proto::Counterfactual::one_pool;
     if (is_setting && answer.survives()) cures.push_back(&answer);
   }
-  std::ranges::stable_sort(cures, {}, &proto::Counterfactual::peak_reserved_bytes);
+  absl::c_stable_sort(cures, [](const auto* a, const auto* b) {
+    return a->peak_reserved_bytes() < b->peak_reserved_bytes();
+  });
   std::vector<std::string> changes;
   for (const proto::Counterfactual* cure : cures) changes.push_back(cure->change());
   return changes;
@@ -231,7 +235,7 @@ std::string WhyFreeDoesNotServe(const proto::OutOfMemory& oom) {
     const bool is_own = std::equal(free.segment_pool_id().begin(), free.segment_pool_id().end(),
                                    oom.segment_pool_id().begin(), oom.segment_pool_id().end());
     const bool is_default =
-        std::ranges::all_of(free.segment_pool_id(), [](int64_t id) { return id == 0; });
+        absl::c_all_of(free.segment_pool_id(), [](int64_t id) { return id == 0; });
     if (!is_own && !is_default) {
       of_pools = BoundedSum(of_pools, free.free_bytes());
     } else if (is_own && free.stream() != oom.stream()) {
@@ -280,7 +284,7 @@ std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom)
     case OomVerdict::kFragmentation: break;
   }
   const std::vector<std::string> cures = CuringSettings(oom);
-  const bool serves_here = std::ranges::any_of(oom.counterfactuals(), [](const auto& answer) {
+  const bool serves_here = absl::c_any_of(oom.counterfactuals(), [](const auto& answer) {
     return answer.kind() == proto::Counterfactual::setting && answer.served();
   });
   std::string cure = serves_here
@@ -399,8 +403,8 @@ proto::OutOfMemory OomReport(const Schedule& schedule, const ReplaySettings& set
         "on the simulated device the request succeeds although nothing was changed, so the changes "
         "below prove nothing");
   }
-  if (std::ranges::any_of(analysis->counterfactuals,
-                          [](const Counterfactual& answer) { return answer.is_cut; })) {
+  if (absl::c_any_of(analysis->counterfactuals,
+                     [](const Counterfactual& answer) { return answer.is_cut; })) {
     const auto requests = schedule.requests().size();
     oom.add_notes(StrCat(
         "less additional memory than shown may suffice, and not all larger amounts are proven to: "

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "report/ask/oom.h"
 #include "report/ask/sweep.h"
@@ -74,9 +75,9 @@ std::vector<size_t> Largest(const std::vector<HistoryMark>& marks, size_t count)
   std::vector<size_t> kept(marks.size());
   for (size_t i = 0; i < kept.size(); ++i) kept[i] = i;
   if (kept.size() <= count) return kept;
-  std::ranges::stable_sort(kept, [&](size_t a, size_t b) { return marks[a].size > marks[b].size; });
+  absl::c_stable_sort(kept, [&](size_t a, size_t b) { return marks[a].size > marks[b].size; });
   kept.resize(count);
-  std::ranges::sort(kept);
+  absl::c_sort(kept);
   return kept;
 }
 
@@ -162,7 +163,7 @@ void FillMap(const MemoryState& state, proto::Page::BlockMap::Moment moment,
   map->set_moment(moment);
   std::vector<size_t> order(state.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(
+  absl::c_stable_sort(
       order, [&](size_t a, size_t b) { return state[a].total_size > state[b].total_size; });
   size_t blocks = 0;
   std::vector<bool> drawn(state.size());
@@ -212,8 +213,9 @@ void FillHoldings(const Schedule& schedule, const Meanings& meanings, const Peak
     DescribeAllocation(meanings, holding.largest, &row);
   }
   for (auto& [tag, row] : categories) *to->add_categories() = std::move(row);
-  std::ranges::stable_sort(*to->mutable_categories(), std::greater<>(),
-                           &proto::Page::Holdings::Row::requested_bytes);
+  absl::c_stable_sort(*to->mutable_categories(), [](const auto& a, const auto& b) {
+    return a.requested_bytes() > b.requested_bytes();
+  });
 }
 
 // Adds reserved memory with a change of the script.
@@ -392,8 +394,8 @@ absl::StatusOr<proto::DeviceReport> AskPage(const Study& study, const PageQuesti
     const absl::StatusOr<ReplaySettings> best = BestOf(sweep.sweep(), study.OnCard(settings));
     *report->mutable_sweep() = std::move(*sweep.mutable_sweep());
     if (best.ok()) {
-      const auto given = std::ranges::find_if(
-          others, [&](const auto& other) { return IsUnderSame(other, *best); });
+      const auto given =
+          absl::c_find_if(others, [&](const auto& other) { return IsUnderSame(other, *best); });
       found = static_cast<size_t>(given - others.begin());
       if (given == others.end()) others.push_back(*best);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/statusor.h"
 #include "hardware/cards.h"
 #include "report/device/device_report.h"
@@ -103,7 +104,7 @@ proto::Report LintReport(std::string_view conf, const TorchProfile& profile, boo
 }
 
 bool HasErrors(const proto::Lint& lint) {
-  return std::ranges::any_of(lint.findings(), [](const proto::Lint::Finding& finding) {
+  return absl::c_any_of(lint.findings(), [](const proto::Lint::Finding& finding) {
     return finding.severity() == proto::Lint::Finding::error;
   });
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "report/ask/replay.h"
 #include "report/device/inventory.h"
@@ -155,7 +156,7 @@ std::vector<const SweepRow*> Choose(const SweepAnswer& answer, const TorchProfil
       }
     }
     std::set<std::string> keys = KeysOf(simplest->conf, profile);
-    if (std::ranges::find(chosen_keys, keys) != chosen_keys.end()) continue;
+    if (absl::c_find(chosen_keys, keys) != chosen_keys.end()) continue;
     chosen_keys.push_back(std::move(keys));
     chosen.push_back(simplest);
   }
@@ -229,7 +230,7 @@ void AddSweepWith(std::future<Bounds> sought, const Study& study, const SweepQue
   answer.searched = question.confs.empty();
   if (answer.searched) {
     answer.rows = SearchConf(context);
-    const auto in_force = std::ranges::find_if(answer.rows, [&](const SweepRow& row) {
+    const auto in_force = absl::c_find_if(answer.rows, [&](const SweepRow& row) {
       return row.config == on_card.config && row.fraction == on_card.fraction;
     });
     answer.current = *in_force;
@@ -241,8 +242,8 @@ void AddSweepWith(std::future<Bounds> sought, const Study& study, const SweepQue
     std::vector<Candidate> candidates;
     for (const std::string& conf : question.confs) candidates.push_back({conf, on_card.fraction});
     answer.rows = Sweep(context, candidates);
-    std::ranges::sort(answer.rows, RanksBefore);
-    const auto same = std::ranges::find_if(answer.rows, [&](const auto& row) {
+    absl::c_sort(answer.rows, RanksBefore);
+    const auto same = absl::c_find_if(answer.rows, [&](const auto& row) {
       return row.refused.empty() && row.config == on_card.config &&
              row.fraction == on_card.fraction;
     });

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "report/words/text.h"
 #include "sim/category/category_table.h"
@@ -160,7 +161,8 @@ void AddCategories(const Study& study, StackNames& names, proto::DeviceReport* d
     row.set_allocations(sum.second);
   }
   auto& shown = *report.mutable_lines();
-  std::ranges::stable_sort(shown, std::greater<>(), &proto::Categories::Line::live_bytes);
+  absl::c_stable_sort(shown,
+                      [](const auto& a, const auto& b) { return a.live_bytes() > b.live_bytes(); });
   if (shown.size() > kMaxLines) shown.DeleteSubrange(kMaxLines, shown.size() - kMaxLines);
 }
 
@@ -181,7 +183,7 @@ proto::Held HeldAtEnd(const Trace& trace, size_t device_index, StackNames& names
   std::vector<HeldByStack> all;
   // In any order.
   for (const auto& [stack, sum] : by_stack) all.push_back(sum);
-  std::ranges::sort(all, [](const HeldByStack& a, const HeldByStack& b) {
+  absl::c_sort(all, [](const HeldByStack& a, const HeldByStack& b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.stack < b.stack;
   });
   proto::Held held = List(all, names, options);

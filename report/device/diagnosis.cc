@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "report/device/device_report.h"
@@ -50,7 +51,7 @@ std::vector<std::pair<int64_t, Category>> Shares(const proto::Categories& catego
   }
   std::vector<std::pair<int64_t, Category>> shares;
   for (const auto& [category, amount] : bytes) shares.emplace_back(amount, category);
-  std::ranges::stable_sort(shares, [](const auto& a, const auto& b) { return a.first > b.first; });
+  absl::c_stable_sort(shares, [](const auto& a, const auto& b) { return a.first > b.first; });
   return shares;
 }
 
@@ -128,7 +129,7 @@ std::string PhaseWords(const proto::Categories& categories) {
                       : phase == "load"       ? " before the first pass"
                                               : " between passes";
   const bool has_steps =
-      std::ranges::any_of(categories.phases(), [](const auto& other) { return other.step() > 1; });
+      absl::c_any_of(categories.phases(), [](const auto& other) { return other.step() > 1; });
   if (categories.peak_step() > 0 && has_steps && phase != "load" && phase != "evaluation" &&
       phase != "other") {
     StrAppend(&words, " of step ", categories.peak_step());
@@ -156,8 +157,8 @@ std::string Reduce(const proto::Categories& categories) {
       {sum({Category::kCache}), "keep fewer or shorter sequences"},
       {sum({Category::kTemporary}), "compute in smaller pieces"},
   };
-  const auto most = std::ranges::max_element(
-      kAdvice, [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
+  const auto most =
+      absl::c_max_element(kAdvice, [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
   return categories.peak_bytes() == 0 || 2 * most->bytes < categories.peak_bytes()
              ? ""
              : StrCat("; to need less, ", most->advice);
@@ -170,7 +171,7 @@ std::string OnlyForOthers(const proto::DeviceReport& device, int64_t unused) {
   int64_t of_pools = 0;
   for (const proto::Fragmentation::LargestFree& free : device.fragmentation().largest_free()) {
     const bool is_private =
-        std::ranges::any_of(free.segment_pool_id(), [](int64_t id) { return id != 0; });
+        absl::c_any_of(free.segment_pool_id(), [](int64_t id) { return id != 0; });
     if (is_private) of_pools = BoundedSum(of_pools, free.free_bytes());
   }
   if (2 * of_streams > unused) {
@@ -330,10 +331,10 @@ bool IsPlausible(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
   return is(device.peak_reserved_bytes()) && is(categories.peak_bytes()) &&
          is(categories.start_unknown_bytes()) &&
-         std::ranges::all_of(categories.lines(),
-                             [&](const auto& line) { return is(line.live_bytes()); }) &&
-         std::ranges::all_of(categories.bytes_by_category(),
-                             [&](const auto& held) { return is(held.second); });
+         absl::c_all_of(categories.lines(),
+                        [&](const auto& line) { return is(line.live_bytes()); }) &&
+         absl::c_all_of(categories.bytes_by_category(),
+                        [&](const auto& held) { return is(held.second); });
 }
 
 bool Disagrees(const proto::DeviceReport& device) {
@@ -369,7 +370,7 @@ Cost CostOf(const proto::Advice::Row& row) {
 }  // namespace
 
 std::string DiagnosisOf(const proto::DeviceReport& device) {
-  const bool is_npu = std::ranges::find(device.notes(), kNpuNote) != device.notes().end();
+  const bool is_npu = absl::c_find(device.notes(), kNpuNote) != device.notes().end();
   return StrCat(is_npu ? "Recorded on an Ascend NPU, whose allocator is not modelled. " : "",
                 Disagrees(device) ? StrCat(FidelitySentence(device), ". ") : "", Sentences(device));
 }
@@ -396,7 +397,7 @@ void RankRows(proto::Advice* advice) {
                            row.fits() ? CostOf(row) : kNoCost, row.smallest_bytes() == 0,
                            row.smallest_bytes(), row.peak_reserved_bytes(), row.cost_rank());
   };
-  std::ranges::stable_sort(
+  absl::c_stable_sort(
       *advice->mutable_rows(),
       [&](const proto::Advice::Row& a, const proto::Advice::Row& b) { return key(a) < key(b); });
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <tuple>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "report/device/enums.h"
 #include "report/words/text.h"
@@ -223,7 +224,7 @@ DeviceContents DescribeContents(const Trace& trace, size_t device_index) {
   AddPools(device, &inventory);
   inventory.set_stacks(std::ssize(trace.stacks) - 1);  // not the empty one
   inventory.set_frames(static_cast<int64_t>(trace.stacks.frame_count()));
-  inventory.set_annotations(std::ranges::count_if(
+  inventory.set_annotations(absl::c_count_if(
       trace.annotations, [&](const Annotation& a) { return a.device == device.device; }));
   if (!device.time_us.empty()) {
     inventory.set_first_time_us(device.time_us.front());

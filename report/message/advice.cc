@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
@@ -704,7 +705,7 @@ std::vector<Advice> Adviser::Advise() {
   // Advice that is given twice is listed once.
   std::vector<Advice> advice;
   for (Advice& one : advice_) {
-    const bool is_new = std::ranges::none_of(
+    const bool is_new = absl::c_none_of(
         advice, [&](const Advice& other) { return other.sentence == one.sentence; });
     if (is_new) advice.push_back(std::move(one));
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "report/message/amount.h"
 #include "report/words/sizes.h"
@@ -132,7 +133,7 @@ std::string ListOthers(const Facts& facts, const Sums& sums) {
   for (const CardProcess& process : facts.processes) {
     if (process.pid != sums.own_pid && process.has_bytes) others.push_back(&process);
   }
-  std::ranges::sort(others, [](const CardProcess* a, const CardProcess* b) {
+  absl::c_sort(others, [](const CardProcess* a, const CardProcess* b) {
     return a->bytes.bytes > b->bytes.bytes;
   });
   std::string list;

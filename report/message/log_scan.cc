@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "report/message/passage.h"
 #include "trace/value/strings.h"
 
@@ -33,8 +34,7 @@ constexpr std::string_view kWords = "ut of memory";
 std::vector<std::string_view> Words() {
   std::vector<std::string_view> words;
   for (const Form& form : Forms()) {
-    if (form.anchor.size() >= kShortestAnchor &&
-        std::ranges::find(words, form.anchor) == words.end()) {
+    if (form.anchor.size() >= kShortestAnchor && absl::c_find(words, form.anchor) == words.end()) {
       words.push_back(form.anchor);
     }
   }
@@ -57,7 +57,7 @@ bool IsHypothetical(std::string_view text, size_t at, const Passage& near) {
       text.substr(at - std::min(at, kContextBefore), std::min(at, kContextBefore));
   const std::string_view line = before.substr(before.rfind('\n') + 1);
   return near.text.find("notafailure") != std::string::npos ||
-         std::ranges::any_of(kIfs, [&](std::string_view word) {
+         absl::c_any_of(kIfs, [&](std::string_view word) {
            return line.find(word) != std::string_view::npos;
          });
 }
@@ -70,7 +70,7 @@ const Form* FormAt(std::string_view text, size_t at, std::string_view word) {
   for (const Form& form : Forms()) {
     if (form.anchor == word) {
       if (near.text.find(WithoutBlanks(form.near)) == std::string::npos) continue;
-      const bool failed = std::ranges::any_of(kFailed, [&](std::string_view failure) {
+      const bool failed = absl::c_any_of(kFailed, [&](std::string_view failure) {
         return near.text.find(failure) != std::string::npos;
       });
       if (form.kind == FormKind::kNone || (form.kind == FormKind::kMention && !failed))

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "report/message/amount.h"
 
@@ -175,7 +176,7 @@ class Squeezer {
   bool has_break_ = false;
 };
 
-bool IsEmptyLine(std::string_view line) { return std::ranges::all_of(line, IsBlankByte); }
+bool IsEmptyLine(std::string_view line) { return absl::c_all_of(line, IsBlankByte); }
 
 size_t LineEnd(std::string_view text, size_t at) {
   return std::min({text.find_first_of("\r\n", at), text.size(), at + kMaxLine});
@@ -266,7 +267,7 @@ std::string FromUtf16(std::string_view text, bool is_little) {
 
 std::string WithoutBlanks(std::string_view words) {
   std::string kept;
-  std::ranges::copy_if(words, std::back_inserter(kept), [](char c) { return !IsBlankByte(c); });
+  absl::c_copy_if(words, std::back_inserter(kept), [](char c) { return !IsBlankByte(c); });
   return kept;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -40,7 +41,7 @@ bool HasAny(std::string_view text, std::string_view words) {
 }
 
 bool IsInstalled(std::string_view file) {
-  return std::ranges::any_of(kInstalled, [&](std::string_view part) { return Has(file, part); });
+  return absl::c_any_of(kInstalled, [&](std::string_view part) { return Has(file, part); });
 }
 
 // Returns whether a line computes nothing before it calls backward(), where it may have failed too.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -58,7 +59,7 @@ std::string CellElement(const TableColumn& column, const Cell& cell, const std::
 }
 
 bool IsEmpty(const Table& table, size_t column) {
-  return std::ranges::all_of(table.rows, [&](const Table::Row& row) {
+  return absl::c_all_of(table.rows, [&](const Table::Row& row) {
     if (column >= row.cells.size()) return true;
     const Cell& cell = row.cells[column];
     return !cell.number && cell.words.empty() && cell.html.empty();

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "report/page/html.h"
 #include "report/table/tables.h"
@@ -49,10 +50,10 @@ Cell StatisticCell(const proto::DeviceReport& device, const std::string& name) {
 // that are, fold once more.
 std::string FrameItems(const proto::Page& page, const proto::Page::Stack& stack) {
   const auto is_own = [&](int32_t frame) {
-    return std::ranges::binary_search(page.own_frames(), frame);
+    return absl::c_binary_search(page.own_frames(), frame);
   };
   const auto& frames = stack.frames();
-  const bool has_own = std::ranges::any_of(frames, is_own);
+  const bool has_own = absl::c_any_of(frames, is_own);
   std::string html;
   for (auto frame = frames.begin(); frame != frames.end();) {
     const auto end = std::find_if(frame, frames.end(), is_own);
@@ -145,8 +146,8 @@ std::string FragmentationTables(const proto::DeviceReport& device) {
 }
 
 std::string Streams(const proto::Inventory& inventory) {
-  const auto used = std::ranges::count_if(inventory.streams(),
-                                          [](const auto& stream) { return stream.allocs() > 0; });
+  const auto used =
+      absl::c_count_if(inventory.streams(), [](const auto& stream) { return stream.allocs() > 0; });
   return used < 2 ? "" : Section(StreamTable(inventory));
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "report/page/html.h"
 #include "report/page/html_sections.h"
@@ -134,7 +135,7 @@ void SortWorstFirst(std::vector<PageDevice>* devices) {
   const auto badness = [](const PageDevice& device) {
     return std::pair(device.report->ooms() > 0, device.report->peak_reserved_bytes());
   };
-  std::ranges::stable_sort(
+  absl::c_stable_sort(
       *devices, [&](const PageDevice& a, const PageDevice& b) { return badness(a) > badness(b); });
 }
 

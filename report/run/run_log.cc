@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "sim/model/allocator.h"
 #include "sim/settings/size_rules.h"
 
@@ -11,7 +12,7 @@ namespace {
 // Returns the position of a value in a small table; 0 if the table does not have it.
 template <typename Table, typename Value>
 size_t IndexIn(const Table& table, const Value& value) {
-  const auto found = std::ranges::find(table, value);
+  const auto found = absl::c_find(table, value);
   return found == table.end() ? 0 : static_cast<size_t>(found - table.begin());
 }
 

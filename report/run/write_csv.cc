@@ -3,6 +3,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "report/run/run_walk.h"
 #include "report/words/stack_names.h"
@@ -15,8 +16,7 @@ namespace {
 // Returns whether spreadsheets read a text as a formula, by its first character.
 bool IsFormula(std::string_view text) {
   constexpr std::string_view kFirst[] = {"=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠"};
-  return std::ranges::any_of(kFirst,
-                             [&](std::string_view first) { return text.starts_with(first); });
+  return absl::c_any_of(kFirst, [&](std::string_view first) { return text.starts_with(first); });
 }
 
 // Returns a cell of text.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "report/run/run_walk.h"
@@ -133,8 +134,8 @@ absl::Status WriteSvg(const Schedule& schedule, const RunLog& log, std::string_v
   while (walk.moment() < columns.peak && walk.Next()) at_peak.Follow(walk);
   std::vector<size_t> order(at_peak.names.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order,
-                           [&](size_t a, size_t b) { return at_peak.bytes[a] > at_peak.bytes[b]; });
+  absl::c_stable_sort(order,
+                      [&](size_t a, size_t b) { return at_peak.bytes[a] > at_peak.bytes[b]; });
   const auto tops = Tops(schedule, log, columns, order);
 
   const int64_t most = std::max<int64_t>(

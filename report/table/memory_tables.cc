@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "report/table/tables.h"
 #include "report/words/names.h"
@@ -23,7 +24,7 @@ std::string PhaseText(const proto::Categories& categories, const proto::Categori
 }
 
 size_t DepthOf(const proto::Categories::Module& module) {
-  return static_cast<size_t>(std::ranges::count(module.path(), '.'));
+  return static_cast<size_t>(absl::c_count(module.path(), '.'));
 }
 
 }  // namespace
@@ -77,7 +78,7 @@ Table ModuleTable(const proto::Categories& categories, size_t most) {
   }
   const size_t all = shown.size();
   if (all > most) {
-    std::ranges::sort(sizes, std::greater<>());
+    absl::c_sort(sizes, std::greater<>());
     std::erase_if(shown,
                   [&](const auto* module) { return module->live_bytes() < sizes[most - 1]; });
     if (shown.size() > 2 * most) shown.resize(2 * most);

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "report/text/render.h"
@@ -46,7 +47,7 @@ const AdviceRow* BestOf(const proto::Advice& advice) {
 
 // Returns the cheapest change that is enough but cannot be written; nullptr if there is none.
 const AdviceRow* UnwrittenOf(const proto::Advice& advice) {
-  const auto found = std::ranges::find_if(advice.rows(), [](const AdviceRow& row) {
+  const auto found = absl::c_find_if(advice.rows(), [](const AdviceRow& row) {
     return row.error().empty() && !row.unwritten().empty() && row.fits();
   });
   return found == advice.rows().end() ? nullptr : &*found;
@@ -126,7 +127,7 @@ bool HasLargest(const proto::Advice& advice) {
   const auto has = [](const AdviceRow& row) {
     return row.largest() > 0 || row.largest_is_proven();
   };
-  return has(advice.as_is()) || std::ranges::any_of(advice.rows(), has);
+  return has(advice.as_is()) || absl::c_any_of(advice.rows(), has);
 }
 
 Table AdviceTable(const proto::Advice& advice) {
@@ -165,7 +166,7 @@ std::string_view PeaksOnCard(const proto::Advice& advice) {
                : "";
   }
   const bool is_confirmed =
-      std::ranges::any_of(advice.rows(), [](const AdviceRow& row) { return row.is_confirmed(); });
+      absl::c_any_of(advice.rows(), [](const AdviceRow& row) { return row.is_confirmed(); });
   return is_confirmed ? ", and on that GPU of the first rows that fit, which were run there" : "";
 }
 

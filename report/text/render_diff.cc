@@ -3,6 +3,7 @@
 #include <numeric>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "report/text/render.h"
 #include "report/words/answer.h"
@@ -148,7 +149,7 @@ Text RenderJobText(const proto::Job& job) {
                   "spread ", FormatSize(job.spread_bytes()), "; ", OutlierText(job), "."),
            Tone::kAnswer});
   // Show the figures of the moment at which memory runs out if every row has a verdict on that.
-  const bool is_oom = std::ranges::all_of(job.rows(), [](const proto::Job::Row& row) {
+  const bool is_oom = absl::c_all_of(job.rows(), [](const proto::Job::Row& row) {
     return row.has_verdict() || !row.error().empty();
   });
   Table table{"",
@@ -160,7 +161,7 @@ Text RenderJobText(const proto::Job& job) {
               true};
   std::vector<int> order(static_cast<size_t>(job.rows_size()));
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(
+  absl::c_stable_sort(
       order, [&](int a, int b) { return ComparedBytes(job.rows(a)) > ComparedBytes(job.rows(b)); });
   for (const int i : order) {
     const proto::Job::Row& row = job.rows(i);

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "report/text/render.h"
 #include "report/words/answer.h"
@@ -193,7 +194,7 @@ void RenderTimes(const proto::GpuRun& gpu, std::string* out) {
 
 void RenderRepetitions(const proto::GpuRun& gpu, std::string* out) {
   if (gpu.runs().empty()) return;
-  const auto [fast, slow] = std::ranges::minmax_element(
+  const auto [fast, slow] = absl::c_minmax_element(
       gpu.runs(), [](const auto& a, const auto& b) { return a.wall_ns() < b.wall_ns(); });
   AddRow(
       out, "took",
@@ -204,7 +205,7 @@ void RenderRepetitions(const proto::GpuRun& gpu, std::string* out) {
                    FormatDuration(fast->driver_ns()), " to ", FormatDuration(slow->driver_ns()),
                    " of it in driver calls; ", gpu.runs_size(), " repetitions"));
   const auto same =
-      std::ranges::count_if(gpu.runs(), [](const auto& run) { return run.same_decisions(); });
+      absl::c_count_if(gpu.runs(), [](const auto& run) { return run.same_decisions(); });
   if (gpu.runs_size() > 1) {
     AddRow(out, "decisions",
            same == gpu.runs_size()

@@ -2,6 +2,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "report/table/tables.h"
 #include "report/text/render.h"
@@ -96,7 +97,7 @@ void RenderHistory(const proto::LoopReport& loop, std::string* out) {
       if (i % together == 0) values.push_back(value);
       values.back() = std::max(values.back(), value);
     }
-    const int64_t high = *std::ranges::max_element(values);
+    const int64_t high = *absl::c_max_element(values);
     AddRow(out, row.label, "|", Sparkline(values, highest), "| ", FormatSize(low), " to ",
            FormatSize(high));
   }
@@ -116,7 +117,7 @@ void RenderHolders(const proto::LoopReport& loop, std::string* out) {
             "between them\n");
   std::vector<const proto::LoopReport::Holder*> holders;
   for (const auto& holder : loop.holders()) holders.push_back(&holder);
-  std::ranges::stable_sort(holders, [](const auto* a, const auto* b) {
+  absl::c_stable_sort(holders, [](const auto* a, const auto* b) {
     return a->reserved_bytes() > b->reserved_bytes();
   });
   int shown = 0;
@@ -178,7 +179,7 @@ void RenderErrorBars(const proto::DeviceReport& device, std::string* out) {
     }
     // "peak_reserved_bytes" becomes "peak reserved".
     std::string label = bar.figure().substr(0, bar.figure().rfind('_'));
-    std::ranges::replace(label, '_', ' ');
+    absl::c_replace(label, '_', ' ');
     AddRow(out, label, text);
   }
   if (loop.steps().steps() > 0)
@@ -239,8 +240,8 @@ std::string RenderLoopText(const proto::DeviceReport& device) {
 
 void RenderHeld(const proto::Held& held, std::string_view title, std::string* out) {
   const auto& stacks = held.stacks();
-  const bool is_known = std::ranges::any_of(
-      stacks, [](const proto::HeldBytes& row) { return row.stack().depth() > 0; });
+  const bool is_known =
+      absl::c_any_of(stacks, [](const proto::HeldBytes& row) { return row.stack().depth() > 0; });
   if (!is_known && held.filter().empty()) return;
   std::string heading(title);
   const auto bytes_of = [](const auto& from) {

@@ -3,6 +3,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -44,7 +45,7 @@ void RenderCategoryBytes(const proto::Categories& categories, std::string* out) 
   for (const auto& [category, bytes] : categories.bytes_by_category()) {  // in any order
     rows.push_back({bytes, CategoryNoun(category)});
   }
-  std::ranges::sort(rows, [](const HeldRow& a, const HeldRow& b) {
+  absl::c_sort(rows, [](const HeldRow& a, const HeldRow& b) {
     return std::tie(b.bytes, a.who.words) < std::tie(a.bytes, b.who.words);
   });
   AddTable(HeldTable("live by category, as requested", "category", rows, 0), out);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "report/text/render.h"
@@ -237,7 +238,7 @@ std::string RenderScriptSweep(const proto::ScriptReport& report) {
   for (const proto::ScriptCase& found : report.cases()) {
     for (const proto::ScriptRow& row : found.rows()) rows.emplace_back(&row, &found);
   }
-  std::ranges::stable_sort(rows, [](const auto& a, const auto& b) {
+  absl::c_stable_sort(rows, [](const auto& a, const auto& b) {
     if (a.first->fits() != b.first->fits()) return a.first->fits();
     return a.first->fits() && a.first->peak_reserved() < b.first->peak_reserved();
   });

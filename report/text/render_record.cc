@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -111,7 +112,7 @@ std::string ObjectsText(const OutsideRows& rows, int device) {
     const std::string name = LibraryText(outside);
     const std::string objects = FormatCount(outside.most(), CleanText(outside.object()));
     const auto found =
-        std::ranges::find_if(libraries, [&](const auto& library) { return library.first == name; });
+        absl::c_find_if(libraries, [&](const auto& library) { return library.first == name; });
     if (found == libraries.end()) {
       libraries.emplace_back(name, objects);
     } else {
@@ -199,7 +200,7 @@ void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
             pinned.from_gpu() != 0 ? "; it comes out of the GPU's memory, which is the host's" : "",
             "; unpinned memory and other processes are not counted");
   AddRow(text, "pinned", row);
-  std::ranges::sort(lines, [](const auto& a, const auto& b) {
+  absl::c_sort(lines, [](const auto& a, const auto& b) {
     return std::make_tuple(-a.held(), a.place()) < std::make_tuple(-b.held(), b.place());
   });
   for (size_t i = 0; i < lines.size() && i < size_t{kMaxRows}; ++i) {

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_format.h"
 #include "report/table/tables.h"
 #include "report/text/render.h"
@@ -248,12 +249,11 @@ Text RenderFits(const proto::DeviceReport& device) {
 }
 
 std::string RenderLintText(const proto::Lint& lint) {
-  const size_t errors =
-      std::ranges::count_if(lint.findings(), [](const proto::Lint::Finding& finding) {
-        return finding.severity() == proto::Lint::Finding::error;
-      });
+  const size_t errors = absl::c_count_if(lint.findings(), [](const proto::Lint::Finding& finding) {
+    return finding.severity() == proto::Lint::Finding::error;
+  });
   const size_t warnings =
-      std::ranges::count_if(lint.findings(), [](const proto::Lint::Finding& finding) {
+      absl::c_count_if(lint.findings(), [](const proto::Lint::Finding& finding) {
         return finding.severity() == proto::Lint::Finding::warning;
       });
   std::string text = StrCat("PyTorch ", lint.torch().release(), " (", lint.torch().why(), ") ",

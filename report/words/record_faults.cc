@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/algorithm/container.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
@@ -59,7 +60,7 @@ RunEnd EndOf(const proto::RecordReport& report, const proto::RecordedProcess& pr
   if (!process.error().empty()) return RunEnd::kFailed;
   if (process.stopped_after_steps() > 0) return RunEnd::kStopped;
   const auto& all = report.processes();
-  const bool is_of_another = std::ranges::any_of(
+  const bool is_of_another = absl::c_any_of(
       all, [](const auto& other) { return !other.error().empty() || other.ooms() > 0; });
   if (!report.refusal().empty() && !is_of_another) return RunEnd::kRefused;
   return report.exit_status() == 0 && !is_of_another ? RunEnd::kWhole : RunEnd::kFailed;
@@ -124,7 +125,7 @@ void FindRecordFaults(proto::RecordReport* report) {
   }
   const auto& all = report->processes();
   if (!report->refusal().empty() &&
-      std::ranges::none_of(all, [](const auto& process) { return !process.refusal().empty(); })) {
+      absl::c_none_of(all, [](const auto& process) { return !process.refusal().empty(); })) {
     report->add_faults(StrCat("memory is too little: ", CleanText(report->refusal())));
   }
   if (report->exit_status() == 0 || !report->faults().empty()) return;

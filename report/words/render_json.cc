@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "trace/bytes/json_scanner.h"
 #include "trace/value/strings.h"
 
@@ -113,7 +114,7 @@ class Printer {
     const auto name = [&](const pb::Message& entry) {
       return entry.GetReflection()->GetString(entry, &key);
     };
-    std::ranges::sort(entries, [&](const auto* a, const auto* b) { return name(*a) < name(*b); });
+    absl::c_sort(entries, [&](const auto* a, const auto* b) { return name(*a) < name(*b); });
     Open('{');
     for (const pb::Message* entry : entries) {
       Key(name(*entry));

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "report/words/text.h"
@@ -56,7 +57,7 @@ std::string StackNames::LineOf(uint32_t stack) {
   const absl::Span<const uint32_t> frames = trace_.stacks[stack];
   if (frames.empty()) return "no stack recorded";
   const auto innermost = [&](FrameOrigin origin) {
-    return std::ranges::find_if(frames, [&](uint32_t frame) { return Origin(frame) == origin; });
+    return absl::c_find_if(frames, [&](uint32_t frame) { return Origin(frame) == origin; });
   };
   const auto own = innermost(FrameOrigin::kOwn);
   const auto library = innermost(FrameOrigin::kLibrary);
@@ -77,7 +78,7 @@ std::string StackNames::LineOf(uint32_t stack) {
     return StrCat(node, node.empty() || operation.empty() ? "" : " > ", operation);
   }
   const auto asking =
-      std::ranges::find_if(frames, [&](uint32_t frame) { return !IsPlumbing(name(frame)); });
+      absl::c_find_if(frames, [&](uint32_t frame) { return !IsPlumbing(name(frame)); });
   return Short(asking == frames.end() ? frames[0] : *asking);
 }
 
@@ -117,7 +118,7 @@ std::vector<uint32_t> StackNames::FramesOf(uint32_t stack, int round) const {
     }
     return chosen;
   }
-  const auto line = std::ranges::find_if(frames, is_code);
+  const auto line = absl::c_find_if(frames, is_code);
   for (auto frame = line; frame-- != frames.begin();) {
     const bool is_operator = !OperatorOf(trace_.strings[trace_.stacks.frame(*frame).name]).empty();
     if (Origin(*frame) == FrameOrigin::kMachinery || is_operator) chosen.push_back(*frame);
@@ -209,7 +210,7 @@ bool StackHas(const proto::Stack& stack, std::string_view text) {
   const auto has = [&](const std::string& part) {
     return absl::StrContains(absl::AsciiStrToLower(part), wanted);
   };
-  return has(stack.summary()) || std::ranges::any_of(stack.frames(), has);
+  return has(stack.summary()) || absl::c_any_of(stack.frames(), has);
 }
 
 std::string TagOf(const Trace& trace, uint32_t stack) {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "trace/value/utf8.h"
 
 namespace memreplay {
@@ -30,8 +31,7 @@ std::string CleanText(std::string_view text) {
   std::string clean;
   clean.reserve(text.size());
   while (!text.empty()) {
-    const auto rest =
-        std::ranges::find_if(text, [](char each) { return each < 0x20 || each > 0x7e; });
+    const auto rest = absl::c_find_if(text, [](char each) { return each < 0x20 || each > 0x7e; });
     clean.append(text.begin(), rest);
     text.remove_prefix(static_cast<size_t>(rest - text.begin()));
     if (text.empty()) break;

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "report/words/answer.h"
 #include "report/words/lines.h"
 #include "report/words/names.h"
@@ -127,16 +128,15 @@ bool IsTried(const proto::Advice::Row& row) {
 
 bool AdviceFits(const proto::Advice& advice) {
   return advice.goal_bytes() == 0 || advice.as_is().fits() ||
-         std::ranges::any_of(advice.rows(), [](const proto::Advice::Row& row) {
-           return row.fits() && IsTried(row);
-         });
+         absl::c_any_of(advice.rows(),
+                        [](const proto::Advice::Row& row) { return row.fits() && IsTried(row); });
 }
 
 bool MaySurvive(const proto::Advice& advice) {
   return advice.is_lower_bound() &&
          (advice.as_is().survives() ||
-          std::ranges::any_of(advice.rows(),
-                              [](const proto::Advice::Row& row) { return row.survives(); }));
+          absl::c_any_of(advice.rows(),
+                         [](const proto::Advice::Row& row) { return row.survives(); }));
 }
 
 std::string VerdictFault(const proto::DeviceReport& device) {
@@ -177,8 +177,8 @@ void AddFaults(proto::Report* report) {
 }
 
 bool HasFaults(const proto::Report& report) {
-  return std::ranges::any_of(
-      report.devices(), [](const proto::DeviceReport& device) { return !device.faults().empty(); });
+  return absl::c_any_of(report.devices(),
+                        [](const proto::DeviceReport& device) { return !device.faults().empty(); });
 }
 
 std::string ImpossibleFigures(const proto::DeviceReport& device) {

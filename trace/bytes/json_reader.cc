@@ -1,6 +1,5 @@
 #include "trace/bytes/json_reader.h"
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -9,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/casts.h"
 #include "absl/strings/charconv.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -111,7 +111,7 @@ class JsonReader {
     return true;
   }
   void PushFloat(double number) {
-    stack_.push_back(heap_.NewWide(Kind::kFloat, std::bit_cast<uint64_t>(number)));
+    stack_.push_back(heap_.NewWide(Kind::kFloat, absl::bit_cast<uint64_t>(number)));
   }
 
   absl::Status ReadScalar(char first) {
