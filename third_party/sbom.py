@@ -9,17 +9,17 @@ in LINKED, or no longer links something that is.
 """
 import datetime
 import hashlib
-import importlib.machinery
-import importlib.util
 import json
 import os
 import pathlib
 import subprocess
 import sys
 
+import emscripten
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
-# By Bazel package: Debian's package, what it is, its licence, and its name in browser/build (None: taken as installed).
+# By Bazel package: Debian's package, what it is, its licence, and its name in emscripten.SOURCES (None: as installed).
 LINKED = {
     "third_party/absl": ("libabsl-dev", "Abseil", "Apache-2.0", "abseil"),
     "third_party/protobuf": ("libprotobuf-dev", "Protocol Buffers", "BSD-3-Clause", "protobuf"),
@@ -43,15 +43,6 @@ def linked_by_bazel():
     done = subprocess.run(["bazel", "query", "--ui_event_filters=-info", "--noshow_progress", "--output=package",
                            "deps(//cli:memreplay)"], cwd=ROOT, check=True, capture_output=True, text=True)
     return {name for name in done.stdout.split() if name.startswith(("third_party/", "@d3//"))} - OWN
-
-
-def browser_sources():
-    """Versions of the Debian sources that the page links, by name."""
-    loader = importlib.machinery.SourceFileLoader("browser_build", str(ROOT / "browser/build"))
-    build = importlib.util.module_from_spec(importlib.util.spec_from_loader("browser_build", loader))
-    sys.dont_write_bytecode = True
-    loader.exec_module(build)
-    return {name: version for name, (version, _, _) in build.SOURCES.items()}
 
 
 def entry(identifier, name, version, licence, **more):
@@ -78,7 +69,7 @@ def main(version, wheel, page):
     found = linked_by_bazel()
     if found != set(LINKED):
         sys.exit(f"third_party/sbom.py: LINKED has {sorted(LINKED)}, and Bazel links {sorted(found)}")
-    sources = browser_sources()
+    sources = {name: version for name, (version, _, _) in emscripten.SOURCES.items()}  # that the page links
     linked = sorted(LINKED.values())
     in_wheel = [debian(package, name, installed(package), licence) for package, name, licence, _ in linked]
     in_wheel += [debian(package, name, installed(package), licence) for package, name, licence in WHEEL_RUNTIME]
