@@ -1,7 +1,7 @@
 // backend:cudaMallocAsync: every allocation goes to the driver's stream-ordered pool. What the
-// driver does inside that pool is not public, so its simulation is an approximation, and reports say
-// so: used bytes and the limit are exact, the pool's size is the high-water mark of used bytes in
-// steps of kPoolStep, and addresses are made up. Source: docs/fidelity.md, [cudaMallocAsync].
+// driver does inside that pool is not public, so its simulation is an approximation, and reports
+// say so: used bytes and the limit are exact, the pool's size is the high-water mark of used bytes
+// in steps of kPoolStep, and addresses are made up. Source: docs/fidelity.md, [cudaMallocAsync].
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "report/ask/diff.h"
-#include "report/ask/parse_json.h"
 
 #include <gtest/gtest.h>
 
+#include "report/ask/parse_json.h"
 #include "report/words/render_json.h"
 #include "report/words/version.h"
 

@@ -1,8 +1,7 @@
-#include "report/ask/parse_json.h"
-
 #include <string>
 
 #include "gtest/gtest.h"
+#include "report/ask/parse_json.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {

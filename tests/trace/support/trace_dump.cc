@@ -5,8 +5,8 @@
 #include <random>
 #include <sstream>
 
-#include "trace/value/trace.h"
 #include "trace/value/strings.h"
+#include "trace/value/trace.h"
 
 namespace memreplay::testing {
 namespace {
