@@ -43,12 +43,15 @@ _GRAPH = "the autograd graph of "
 _CYCLE = "a cycle of references that Python has not collected yet: "
 _CYCLE_IN_GRAPH = "a cycle through autograd's graph, which Python cannot collect: "
 _EXCEPTION = "exception "
-# What ends it, by how a path begins; the first that fits.
-_KEPT = 3  # of them, also where memory ran out: a pass that runs has its graph
-_REMEDIES = (
+# What ends it, by how a path begins; the first that fits. Where memory runs out only these, as a pass that runs has a
+# graph and variables by right.
+_REMEDIES_AT_ONCE = (
     (_CYCLE, "keep tensors by ctx.save_for_backward() instead of attributes, or call gc.collect() after each step"),
     (_CYCLE_IN_GRAPH, "keep no output of a Function as an attribute of its ctx"),
     (_EXCEPTION, "keep str() of the exception instead, and try again after the except block"),
+)
+_REMEDIES = (
+    *_REMEDIES_AT_ONCE,
     (_GRAPH, "keep .item() or .detach() of it, or compute it under torch.no_grad()"),
     ("`self.tensors` of EvalLoopContainer",
      "give Trainer preprocess_logits_for_metrics, or eval_accumulation_steps"),
@@ -439,26 +442,32 @@ class Holders:
         own = threading.get_ident()
         stacks = [list(_stack_of(frame)) for _, frame in
                   sorted(sys._current_frames().items(), key=lambda each: each[0] != own)]
-        with self.torch._C.DisableTorchFunction():
+        with self._undisturbed():
             self._request = next(filter(None, (
                 reading(self.torch, size, [(frame, _variables(frame)) for frame in stack])
                 for stack in stacks)), "")
 
-    def _look(self) -> str:
-        """Returns what _Look.holders() does, as JSON, with what is live under ""."""
+    @contextlib.contextmanager
+    def _undisturbed(self) -> Iterator[None]:
+        """Keeps Python from collecting because of the objects that are made: what it frees is the script's to free."""
         was_on = gc.isenabled()
-        gc.disable()  # what it frees is the script's to free
+        gc.disable()
         try:
             with self.torch._C.DisableTorchFunction():
-                live = self._now()
-                losses = [each for each in (reference() for reference in self._losses) if each is not None]
-                look = _Look(self.torch)
-                rows = {**look.holders(live, losses), "": [0, live, 0]}
-                self._largest = weakref.ref(look.largest) if look.largest is not None else None
-                return json.dumps(rows)
+                yield
         finally:
             if was_on:
                 gc.enable()
+
+    def _look(self) -> str:
+        """Returns what _Look.holders() does, as JSON, with what is live under ""."""
+        with self._undisturbed():
+            live = self._now()
+            losses = [each for each in (reference() for reference in self._losses) if each is not None]
+            look = _Look(self.torch)
+            rows = {**look.holders(live, losses), "": [0, live, 0]}
+            self._largest = weakref.ref(look.largest) if look.largest is not None else None
+            return json.dumps(rows)
 
     @quietly("who holds memory", otherwise={})
     def found(self) -> Dict[str, Any]:
@@ -472,7 +481,7 @@ class Holders:
         return {"inactive": inactive, "request": self._request, "growth": growth,
                 "kept": [] if growth else self._kept(),
                 "held": _largest({path: row for path, row in held.items()
-                                  if path not in unnamed and 20 * row[1] > held[""][1]}, _REMEDIES[:_KEPT])}
+                                  if path not in unnamed and 20 * row[1] > held[""][1]}, _REMEDIES_AT_ONCE)}
 
     @quietly("who holds memory", otherwise=())
     def sentences(self) -> List[str]:

@@ -30,33 +30,36 @@ def reading(torch: Any, size: int, frames: List[Tuple[Any, Dict[str, Any]]]) -> 
     """
     if size < _SMALLEST:
         return ""
-    trees: Dict[str, Optional[ast.Module]] = {}
+    trees: Dict[str, ast.Module] = {}
     for frame, variables in frames[:_MAX_FRAMES]:
         path = frame.f_code.co_filename
         if path not in trees:
-            trees[path] = _tree(path)
-        tensors = _tensors(torch, trees[path], frame.f_lineno, variables, frame.f_globals)
+            trees[path] = tree_of(path)
+        tensors = _tensors(torch, statement_at(trees[path], frame.f_lineno), variables, frame.f_globals)
         for text in _readings(torch, size, tensors):
             return f"by its size {text[0]}, at {os.path.basename(path)}:{frame.f_lineno}{text[1]}"
     return ""
 
 
-def _tree(path: str) -> Optional[ast.Module]:
+def tree_of(path: str) -> ast.Module:
+    """Returns the tree of a file; one without statements if it cannot be read."""
     try:
         return ast.parse("".join(linecache.getlines(path)))
     except (SyntaxError, ValueError):
-        return None
+        return ast.Module([], [])
 
 
-def _tensors(torch: Any, tree: Optional[ast.Module], line: int, variables: Dict[str, Any],
-             more: Dict[str, Any]) -> _Tensors:
-    """Returns the tensors that the simple statement at a line names, by what it calls them."""
-    if tree is None:
-        return {}
+def statement_at(tree: ast.Module, line: int) -> Optional[ast.stmt]:
+    """Returns the simple statement around a line, or None."""
     around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not hasattr(node, "body") and
               node.lineno <= line <= (node.end_lineno or line)]
+    return around[-1] if around else None
+
+
+def _tensors(torch: Any, statement: Optional[ast.stmt], variables: Dict[str, Any], more: Dict[str, Any]) -> _Tensors:
+    """Returns the tensors that a statement names, by what it calls them."""
     found: _Tensors = {}
-    for node in ast.walk(around[-1]) if around else ():
+    for node in ast.walk(statement) if statement is not None else ():
         value = _value(node, variables, more)
         parts = value if type(value) in (list, tuple) else [value]
         for number, each in enumerate(parts):

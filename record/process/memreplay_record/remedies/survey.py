@@ -5,13 +5,13 @@ The notes (notes.py) see all of it anyway, so a survey changes no event.
 import ast
 import functools
 import itertools
-import linecache
 import os
 import sys
 import weakref
 
 from memreplay_record import frames, notes, on_import
 from memreplay_record._lost import fields_of, name_of, quietly
+from memreplay_record._request import statement_at, tree_of
 from memreplay_record.remedies import (
     chunked_loss,
     edits,
@@ -55,13 +55,7 @@ class Call:
     @functools.cached_property
     def statement(self):
         """The simple statement around the line as a tree, or None."""
-        try:
-            tree = ast.parse("".join(linecache.getlines(self.path)))
-        except (SyntaxError, ValueError):
-            return None
-        around = [node for node in ast.walk(tree) if isinstance(node, ast.stmt) and not hasattr(node, "body") and
-                  node.lineno <= self.line <= node.end_lineno]
-        return around[-1] if around else None
+        return statement_at(tree_of(self.path), self.line)
 
     def with_call(self, name, change):
         """Returns the statement with the text change(call) in place of its one call of a function `name`, or ""."""
