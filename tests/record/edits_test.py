@@ -166,7 +166,7 @@ class EditsTest(Case):
 
     def run_script(self, path, *flags, name="run"):
         run = Recorded(self.folder, [path], flags, name=name)
-        self.assertEqual(run.status, 0, run.output[-3000:])
+        self.assertEqual(run.status, 0, run.said)
         return run.process
 
     def peak(self, process):
@@ -255,4 +255,4 @@ class EditsTest(Case):
 
 
 if __name__ == "__main__":
-    main(EditsTest)
+    sys.exit(main(EditsTest))

@@ -324,7 +324,7 @@ class OptionsTest(Case):
         path.write_text(text, encoding="utf-8")
         pathlib.Path(self.folder, "configurator.py").write_text(CONFIGURATOR, encoding="utf-8")
         run = Recorded(self.folder, [str(path), *words], flags, name="survey" if flags else "plain")
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         self.assertEqual(run.process["lost"], [])
         samples = pathlib.Path(self.folder, "samples.txt")
         return run, samples.read_text(encoding="utf-8").splitlines()[-1] if samples.exists() else ""
@@ -442,4 +442,4 @@ class OptionsTest(Case):
 
 
 if __name__ == "__main__":
-    main(OptionsTest)
+    sys.exit(main(OptionsTest))

@@ -39,7 +39,7 @@ class RecordAbuseTest(Case):
     def recorded(self, body, status, left=(), **more):
         """Expects that the script ends with this status, and that all that it allocated before is recorded."""
         run = self.run_script(body, **more)
-        self.assertEqual(run.status, status, run.output)
+        self.assertEqual(run.status, status, run.said)
         self.assertEqual(len(run.answer["processes"]), 1, run.answer)
         self.assertTrue(run.process["replays"][0]["agrees"])
         self.assertEqual(run.process["replays"][0]["peak_allocated"], 4 << 20)
@@ -49,7 +49,7 @@ class RecordAbuseTest(Case):
     def lost(self, body, status, why, left=(), **more):
         """Expects that nothing is recorded, and that the one problem that is named says why."""
         run = self.run_script(body, **more)
-        self.assertEqual(run.status, status, run.output)
+        self.assertEqual(run.status, status, run.said)
         self.assertEqual(run.answer["processes"], [])
         self.assertEqual(len(run.answer["faults"]), 1, run.answer["faults"])
         self.assertRegex(run.answer["faults"][0], why)
@@ -155,7 +155,7 @@ class RecordAbuseTest(Case):
         again = ("import os, sys\nif len(sys.argv) == 1:\n"
                  "    os.execv(sys.executable, [sys.executable, __file__, 'again'])\n")
         run = self.run_script("raise SystemExit(0)", uses=USES + again)
-        self.assertEqual((run.status, len(run.answer["processes"])), (1, 1), run.output)
+        self.assertEqual((run.status, len(run.answer["processes"])), (1, 1), run.said)
         self.assertRegex(run.answer["faults"][0], r"^the recording of process [0-9]+ could not be written: it became "
                                                   r"another program \(exec\), which is recorded$")
         os.unlink(os.path.join(self.folder, "snapshot.pickle"))
@@ -458,7 +458,7 @@ time.sleep(600)""")
                     {before}
                     worker.kill()
                     worker.wait()""")
-                self.assertEqual(run.status, 0, run.output)
+                self.assertEqual(run.status, 0, run.said)
                 self.assertEqual((len(run.answer["processes"]), run.answer["faults"]), (2, []))
                 for process in run.answer["processes"]:
                     self.assertTrue(process["replays"][0]["agrees"])
@@ -521,7 +521,7 @@ time.sleep(600)""")
 
     def unusable(self, why, environment):
         run = Recorded(self.folder, [self.write("")], environment=environment)
-        self.assertEqual(run.status, 2, run.output)
+        self.assertEqual(run.status, 2, run.said)
         self.assertRegex(run.output, why)
         self.assertEqual(len(run.output.strip().split("\n")), 1, run.output)
         self.assertEqual(self.left(), [])
@@ -555,7 +555,7 @@ time.sleep(600)""")
         os.mkdir(os.path.join(self.folder, "torch"))
         with unittest.mock.patch.object(Setting, "memreplay", self.read_only(empty)):
             run = Recorded(self.folder, [self.write("")], environment={"XDG_CACHE_HOME": empty})
-        self.assertEqual(run.status, 2, run.output)
+        self.assertEqual(run.status, 2, run.said)
         self.assertRegex(run.output, "^[^\n]*: cannot write: [^\n]*; XDG_CACHE_HOME names another folder[^\n]*\n$")
         self.assertEqual(self.left(), ["torch"])
         warm = os.path.join(self.folder, "cache", "warm")

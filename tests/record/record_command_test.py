@@ -34,7 +34,7 @@ class RecordCommandTest(Case):
 
     def test_budget_of_a_server(self):
         run = self.record("budget.py")
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         budget = {key: int(value) for key, value in run.process["replays"][0]["server"].items()}
         self.assertEqual({key: budget[key] >> 20 for key in ("weights", "profile", "cache", "graphs")},
                          {"weights": 96, "profile": 40, "cache": 128, "graphs": 20})
@@ -69,7 +69,7 @@ class RecordCommandTest(Case):
         """Tokens of large logits are none of those that end a text, wherever a vocabulary has them. If one does end
         a text, the summary says so at once."""
         run = self.record("generates.py")
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         lengths = [int(line.split()[-2]) for line in run.output.splitlines() if "ForCausalLM" in line or "GPT2" in line]
         self.assertEqual(lengths, [6] * 32, run.output)
         self.assertEqual(run.process["values"]["generations"], [])
@@ -87,7 +87,7 @@ class RecordCommandTest(Case):
         for name in ("fasterrcnn", "maskrcnn", "keypointrcnn", "retinanet"):
             with self.subTest(name):
                 run = self.record("detection.py", name, name=name)
-                self.assertEqual(run.status, 0, run.output)
+                self.assertEqual(run.status, 0, run.said)
                 self.assertIn(f"{name} [", run.output)
                 replay, = run.process["replays"]
                 self.assertTrue(replay["agrees"], replay["sentence"])
@@ -98,7 +98,7 @@ class RecordCommandTest(Case):
         """What libraries allocate past PyTorch is counted on a GPU, and their calls reach the driver."""
         run = self.record("outside.py", self.extension("libkernels.so"), card=None, flags=["--outside"],
                           environment=self.gpu(RESERVE=400 << 20))
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         self.assertEqual(int(run.output.split()[0]) >> 20, 400 + 20 + 200)  # they did allocate
         self.assertNotIn("card", run.process)
         functions = [row for row in run.process["outside"] if row["function"]]
@@ -121,7 +121,7 @@ class RecordCommandTest(Case):
 
     def test_out_of_memory(self):
         run = self.record("takes.py", "--pieces=2", flags=["--capacity", "104MiB", "--reserve", "24MiB"])
-        self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
+        self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.said)
         self.assertTrue(run.process["replays"][0]["agrees"])
         self.assertEqual(int(run.process["replays"][0]["ooms"]), 1)
         where = run.answer["explanation"]["frame"]
@@ -149,7 +149,7 @@ class RecordCommandTest(Case):
         """Those that Python prints have no frames of the recording, and the script is none the wiser."""
         for way in ("plain", "own"):
             run = self.record("tracebacks.py", way)
-            self.assertEqual((run.status, run.process["error_function"]), (1, "<module>"), run.output)
+            self.assertEqual((run.status, run.process["error_function"]), (1, "<module>"), run.said)
             self.assertEqual("memreplay_record" in run.output, way == "own", run.output)
             self.assertIn("the script's own hook" if way == "own" else "\nKeyError: 'after'", run.output)
             self.assertGreaterEqual(run.output.count(" in fails\n"), 2 if way == "plain" else 1, run.output)
@@ -214,10 +214,17 @@ class RecordCommandTest(Case):
 
     def test_what_outlives_the_script(self):
         """It may still write, to a terminal if the script had one, and is not ended."""
-        late = ("import os, sys, time; time.sleep(1); print('late', sys.stdout.isatty(), flush=True);"
-                "print('late error', file=sys.stderr, flush=True); open('lived', 'w')")
-        script = (f"import subprocess, sys, torch; torch.zeros(5, device='cuda'); "
-                  f"subprocess.Popen([sys.executable, '-c', {late!r}])")
+        late = ("import os, sys, time\n"
+                "def runs(process):\n"
+                "    try:\n"
+                "        with open(f'/proc/{process}/stat') as file: return ') Z' not in file.read()\n"
+                "    except OSError: return False\n"
+                "while runs(sys.argv[1]): time.sleep(0.05)\n"
+                "print('late', sys.stdout.isatty(), flush=True)\n"
+                "print('late error', file=sys.stderr, flush=True)\n"
+                "open('lived', 'w')")
+        script = (f"import os, subprocess, sys, torch; torch.zeros(5, device='cuda'); "
+                  f"subprocess.Popen([sys.executable, '-c', {late!r}, str(os.getppid())])")
         command = [Setting.memreplay, "record", "--card", "rtx-4090", "--", Setting.python, "-c", script]
         lived = pathlib.Path(self.folder, "lived")
         done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300, check=False)
@@ -233,7 +240,7 @@ class RecordCommandTest(Case):
     def test_steps(self):
         """A script without an end is ended where an optimizer begins one step more; inner steps are not counted."""
         run = self.record("endless.py", flags=["--steps", "3"])
-        self.assertEqual((run.status, run.process["stopped_after_steps"]), (0, 3), run.output)
+        self.assertEqual((run.status, run.process["stopped_after_steps"]), (0, 3), run.said)
         self.assertEqual(events.load(run.snapshot)["memreplay_ended"], "--steps")
         self.assertIn("round 2 is done", run.output)
         self.assertNotIn("round 3 is done", run.output)
@@ -282,7 +289,7 @@ class RecordCommandTest(Case):
     def test_many_pools_that_are_gone(self):
         """Each released segment is a guess, and there are many events after those that decide it."""
         run = self.record("tried_pools.py", flags=["--no-values"])
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         (replay,) = run.process["replays"]
         self.assertTrue(replay["agrees"], replay["sentence"])
         self.assertEqual("assumed to belong to private pools" in " ".join(replay["notes"]), older_than("2.13"))
@@ -290,7 +297,7 @@ class RecordCommandTest(Case):
     def test_settings_that_are_rejected(self):
         """A script that goes on after PyTorch rejected its settings has no fault."""
         run = self.record("rejected_settings.py")
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         self.assertEqual(run.answer["faults"], [])
         replay, = run.process["replays"]
         self.assertTrue(replay["agrees"], replay["sentence"])
@@ -393,7 +400,7 @@ class RecordCommandTest(Case):
         """Nothing would be answered from the cache otherwise: torch.distributed writes a module for itself."""
         run = Recorded(self.folder, ["-c", "import torch.distributed.nn.jit.instantiator, torch\n"
                                            "torch.zeros(1, device='cuda')"])
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         sources = [source["path"] for source in run.process["sources"]]
         self.assertTrue(sources)
         self.assertEqual([path for path in sources if not os.path.exists(path)], [])

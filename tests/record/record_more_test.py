@@ -82,7 +82,7 @@ class RecordMoreTest(Case):
     def test_compile_on_a_default_device(self):
         run = self.record("default_device.py", environment={
             "TORCHINDUCTOR_CACHE_DIR": os.path.join(self.folder, "inductor")})
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         self.assertIn("compiled", run.output)
 
     def test_attention_and_types(self):
@@ -98,7 +98,7 @@ class RecordMoreTest(Case):
         for model, *words in SYNTHESISED:
             with self.subTest(f"{model} {' '.join(words)}"):
                 run = self.record("synthesised.py", model, *words)
-                self.assertEqual(run.status, 0, run.output)
+                self.assertEqual(run.status, 0, run.said)
                 made = subprocess.run([Setting.memreplay, "synth", model, *SYNTH_KEYS[model], *SYNTH_KEYS["both"],
                                        *words, f"--torch_version={Setting.torch}"],
                                       capture_output=True, text=True, check=True)
@@ -157,7 +157,7 @@ class RecordMoreTest(Case):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         run = self.record(*words, flags=flags)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         return run, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
     def test_speed(self):
@@ -178,7 +178,7 @@ class RecordMoreTest(Case):
         """The memory of a card with 70 billion parameters takes none of the host's."""
         for built_on in ("meta", "card"):
             run = self.record("large_model.py", built_on, flags=["--card", "h200"], card=None)
-            self.assertEqual(run.status, 0, run.output)
+            self.assertEqual(run.status, 0, run.said)
             self.holds(run, f"large_model.py {built_on}")
             self.assertGreater(int(run.process["cards"][0]["peak_reserved"]), 128 << 30)
         largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10  # of all runs of this test

@@ -84,7 +84,7 @@ class PublicTest(Case):
                     str(autocast).lower()], ["--addresses", "up", "--capacity", "48GiB"],
                     cwd=os.path.join(self.folder, "made", "scripts"),
                     environment={"PYTHONPATH": os.path.join(self.folder, "cs336-basics")})
-                self.assertEqual(run.status, 0, run.output)
+                self.assertEqual(run.status, 0, run.said)
                 ours, theirs = self.alike(f"made/{recording}", recording)
                 # docs/record_evidence.md has the addresses by which the others differ.
                 if (length, kind) != ("256", "training"):
@@ -102,7 +102,7 @@ class PublicTest(Case):
         os.makedirs(made)
         run = Recorded(self.folder, [os.path.join(self.folder, "cs336_systems", "trace_peak_memory.py")],
                        cwd=made)
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         ours, theirs = self.alike("made/mem_snapshot.pickle", "mem_snapshot.pickle")
         self.assertEqual(ours, theirs)
 

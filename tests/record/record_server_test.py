@@ -31,7 +31,7 @@ class RecordServerTest(Case):
                        [f"--cards={ranks}"], card="h100-sxm", timeout=1800,
                        environment={"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1",
                                     "VLLM_USE_FLASHINFER_SAMPLER": "0"})
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         self.assertEqual([process["name"] for process in run.answer["processes"]],
                          [""] if ranks == 1 else [f"rank {rank}" for rank in range(ranks)])
         budgets = []

@@ -54,7 +54,7 @@ class RecordTest(Case):
     def test_zeros_of_large_tensors(self):
         """Zeros are known until something else is written there, and tensors that are made like large ones are."""
         run = self.record("zeros.py")
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
 
     def test_recurrent_networks(self):
         run = self.runs("recurrent.py")
@@ -67,7 +67,7 @@ class RecordTest(Case):
         there."""
         for fraction, taken in (("1", 4096), ("0.25", 1024)):
             run = self.record("unknown_mask.py", flags=["--dynamic-fraction", fraction])
-            self.assertEqual(run.status, 0, run.output)
+            self.assertEqual(run.status, 0, run.said)
             self.assertIn(f"taken {taken} in groups 8\n", run.output)
             self.assertIn(f"{taken:,} of 4,096 (--dynamic-fraction)",
                           [row["answer"] for row in run.process["values"]["asked"]])
@@ -75,7 +75,7 @@ class RecordTest(Case):
     def test_what_follows_from_unknown_values(self):
         """What follows is computed from the stand-ins; docs/record_internals.md has the table."""
         run = self.record("unknown_derived.py")
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         for line in ("a number True", "its double True", "how many are positive 1024", "all below 2 True",
                      "an integer 0", "its successor 1"):
             self.assertIn(f"{line}\n", run.output)
@@ -83,18 +83,18 @@ class RecordTest(Case):
 
     def test_choices_by_unknown_values(self):
         run = self.record("unknown_indices.py")
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         self.assertIn("all chosen", run.output)
 
     def test_few_values_are_few(self):
         run = self.record("few_values.py")
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         self.assertIn("few are few", run.output)
 
     def test_distributions(self):
         """Arguments that were never computed pass the checks of torch.distributions; known ones are checked."""
         run = self.record("distributions.py")
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         self.assertIn("what is known is checked", run.output)
 
     def test_loop_on_an_unknown_value_ends(self):
@@ -107,16 +107,16 @@ class RecordTest(Case):
         for phase in ("forward", "backward", "optimizer", "evaluation"):
             with self.subTest(phase):
                 run = self.record("oom.py", phase, flags=["--capacity", "6GiB", "--reserve", "400MiB"], name=phase)
-                self.assertEqual(run.status, 1, run.output)
+                self.assertEqual(run.status, 1, run.said)
                 self.assertEqual(run.process["error"], "OutOfMemoryError")
                 self.assertIn(f"out of memory in {phase}", run.output)
                 self.holds(run, f"oom.py {phase}")
         run = self.record("oom.py", "forward", "catch", flags=["--capacity", "6GiB", "--reserve", "400MiB"])
-        self.assertEqual((run.status, run.answer["exit_status"]), (1, 0), run.output)
+        self.assertEqual((run.status, run.answer["exit_status"]), (1, 0), run.said)
 
     def test_a_program_that_resets_the_peaks(self):
         run = self.record("resets.py")
-        self.assertEqual(run.status, 1, run.output)  # memory ran out, also if that counter was reset
+        self.assertEqual(run.status, 1, run.said)  # memory ran out, also if that counter was reset
         card, = run.process["cards"]
         self.assertEqual((int(card["peak_allocated"]), int(card["ooms"])), (1 << 30, 1))
         snapshot = events.load(run.snapshot)
@@ -135,7 +135,7 @@ class RecordTest(Case):
     def test_on_a_gpu(self):
         """Without --card, it is PyTorch's own recording on the GPU there is, with nothing of the card's in it."""
         run = self.record("transformer.py", card=None, environment=self.gpu())
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         self.holds(run, "transformer.py")  # the same events as on the simulated GPU
         self.assertNotIn("card", run.process)
         self.assertNotIn("values", run.process)
@@ -143,7 +143,7 @@ class RecordTest(Case):
         self.assertTrue(frames and all(frame["filename"].endswith(".py") for frame in frames[-100:]))
         run = self.record("oom.py", "forward", card=None, name="oom", environment=self.gpu(
             CAPACITY=6 << 30, RESERVE=400 << 20))
-        self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.output)
+        self.assertEqual((run.status, run.process["error"]), (1, "OutOfMemoryError"), run.said)
         self.holds(run, "oom.py forward")
 
     def test_extension(self):
@@ -184,7 +184,7 @@ class RecordTest(Case):
     def test_notes(self):
         """Each address is that of a live allocation, and a training step is noted whole."""
         run = self.record("gpt.py", "steps=2")
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         snapshot = events.load(run.snapshot)
         notes = snapshot["memreplay"]
         (device,) = notes["devices"]
@@ -229,7 +229,7 @@ class RecordTest(Case):
         for named, cards, seen in (("1", 1, 1), ("2,3", 4, 2), ("-1", 1, 0), ("GPU-8f6d", 1, 1)):
             with self.subTest(named):
                 run = self.record("visible.py", named, flags=["--cards", str(cards)])
-                self.assertEqual(run.status, 0, run.output)
+                self.assertEqual(run.status, 0, run.said)
                 self.assertIn(f"sees {seen} cards {seen > 0}", run.output)
                 reserved = [int(card["peak_reserved"]) for process in run.answer["processes"]
                             for card in process["cards"]]
@@ -268,7 +268,7 @@ class RecordTest(Case):
             for early in ((), ("early",)):
                 with self.subTest(conf, early=early):
                     run = self.record("settings.py", *early, environment={"PYTORCH_CUDA_ALLOC_CONF": conf})
-                    self.assertEqual(run.status, 0, run.output)
+                    self.assertEqual(run.status, 0, run.said)
                     notes = events.load(run.snapshot)["memreplay"]
                     (device,) = notes["devices"]
                     rows = [(place, notes["names"][name]) for kind, place, name in zip(*(device[key] for key in (
@@ -302,7 +302,7 @@ class RecordTest(Case):
         for seed, conf in enumerate(confs):
             with self.subTest(seed, conf=conf):
                 run = self.record("pinned.py", str(seed), conf, environment={"PYTORCH_CUDA_ALLOC_CONF": conf})
-                self.assertEqual(run.status, 0, run.output)
+                self.assertEqual(run.status, 0, run.said)
                 self.assertIn(f"pinned {run.process['card']['pinned']['peak']} ", run.output)
                 self.assertEqual("compared" in run.output, not older_than("2.7"))
 
@@ -334,7 +334,7 @@ class RecordTest(Case):
 
     def test_host_memory(self):
         run = self.record("pinned_copies.py", "1", flags=["--host-memory", "100MiB"])
-        self.assertEqual(run.status, 1, run.output)
+        self.assertEqual(run.status, 1, run.said)
         pinned = run.process["card"]["pinned"]
         self.assertEqual(int(pinned["limit"]), 100 << 20)
         self.assertGreater(int(pinned["refused"]), 0)
@@ -344,7 +344,7 @@ class RecordTest(Case):
         for card, shares in (("orin-nano-8gb", True), ("rtx-4060", False)):
             with self.subTest(card):
                 run = self.record("pinned_and_taken.py", card=card)
-                self.assertEqual(run.status, int(shares), run.output)  # memory ran out
+                self.assertEqual(run.status, int(shares), run.said)  # memory ran out
                 self.assertIn(f"integrated {int(shares)} missing {int(shares) << 30}", run.output)
                 figures, pinned = run.process["cards"][0], run.process["card"]["pinned"]
                 self.assertEqual(int(pinned["from_gpu"]), int(shares))
@@ -365,9 +365,9 @@ class RecordTest(Case):
     def test_what_a_rank_asks_of_its_group(self):
         for end in ((), ("left",)):
             run = self.record("ranks.py", "calls", *end, flags=["--ranks", "8", "--rank", "3"])
-            self.assertEqual(run.status, 0, run.output)
+            self.assertEqual(run.status, 0, run.said)
         run = self.record("ranks.py", "calls", flags=["--ranks", "8", "--rank", "6", "--cards", "4"])
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         self.assertEqual([int(card["peak_reserved"]) > 0 for card in run.process["cards"]],
                          [False, False, True, False])
 
@@ -387,16 +387,16 @@ class RecordTest(Case):
 
     def test_a_backend_that_records_nothing(self):
         run = self.record("mlp.py", environment={"PYTORCH_CUDA_ALLOC_CONF": "backend:cudaMallocAsync"})
-        self.assertEqual(run.status, 2, run.output)
+        self.assertEqual(run.status, 2, run.said)
         self.assertIn("backend:cudaMallocAsync: PyTorch keeps no record of memory there", run.output)
 
     def test_fast_init(self):
         run = self.record("large_init.py", flags=["--fast-init"])
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
 
     def test_no_cuda(self):
         run = self.record("no_cuda.py")
-        self.assertEqual((run.status, run.answer["processes"]), (0, []), run.output)
+        self.assertEqual((run.status, run.answer["processes"]), (0, []), run.said)
         self.assertFalse(os.path.exists(run.snapshot))
 
     def test_a_script_that_fails(self):
@@ -412,7 +412,7 @@ class RecordTest(Case):
             "import sys, torch\ntorch.ones(5, device='cuda')\nassert sys.argv[1:] == ['--flag', 'x']\n",
             encoding="utf-8")
         run = Recorded(self.folder, ["-m", "package", "--flag", "x"])
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
 
 
 

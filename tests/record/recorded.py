@@ -51,6 +51,13 @@ class Recorded:
     def process(self):
         return self.answer["processes"][0]
 
+    @property
+    def said(self):
+        """What a test shows of a run that ended otherwise than it should: the end of the output, and the faults."""
+        answer = self.answer or {}
+        return "\n".join([self.output[-5000:], f"exit status {self.status}, of the script {answer.get('exit_status')}",
+                          *answer.get("faults", ["no answer"])])
+
 
 def older_than(release):
     """Returns whether the PyTorch of this test does not have yet what came with a release."""
@@ -106,7 +113,7 @@ class Case(unittest.TestCase):
     def runs(self, *words, flags=(), figures_of=None):
         """Runs a script that ends well and has figures."""
         run = self.record(*words, flags=flags)
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         self.holds(run, figures_of or " ".join(words))
         return run
 

@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import unittest
 
 import events
@@ -117,7 +118,7 @@ class RemediesTest(Case):
         run = self.record("remedies.py", how, *words, name=how, flags=flags, environment={
             "TMPDIR": self.folder, "TORCHINDUCTOR_CACHE_DIR": caches, "TRITON_CACHE_DIR": caches,
             "TORCHINDUCTOR_COMPILE_THREADS": "1"})
-        self.assertEqual(run.status, 0, run.output)
+        self.assertEqual(run.status, 0, run.said)
         pids = dict(line.split() for line in run.output.splitlines() if "/" in line and line.split()[0].isdigit())
         self.assertEqual(list(pids.values()), words, run.output)
         found = {}
@@ -338,7 +339,7 @@ class RemediesTest(Case):
                                      *(f"--remedy={name}" for name in kept if name in names)],
                               environment={"PYTORCH_CUDA_ALLOC_CONF": ",".join(conf)} if conf else {})
             with self.subTest(missing=missing):
-                self.assertEqual(run.status == 0, missing is None, run.output)
+                self.assertEqual(run.status == 0, missing is None, run.said)
 
     def test_a_class_that_the_script_lacks(self):
         """It is refused when the script has run once, as it is; record says that the change was not made."""
@@ -386,14 +387,14 @@ class RemediesTest(Case):
                 with self.subTest(f"{remedy} {batch}"):
                     flags = [*RESERVE, "--capacity", "650MiB", *(["--remedy", remedy] if remedy else [])]
                     run = self.record("remedies.py", "train", "gpt", str(batch), name=f"{remedy}{batch}", flags=flags)
-                    self.assertEqual(run.status == 0, batch == largest, run.output)
+                    self.assertEqual(run.status == 0, batch == largest, run.said)
 
     def test_a_batch_that_was_not_recorded(self):
         """Recordings of two batch sizes say what others need; recordings of those agree. The gradient of an embedding
         is computed otherwise with up to 3,072 tokens."""
         def recorded(batch, layers=2):
             run = self.record("gpt.py", f"layers={layers}", "steps=2", f"batch={batch}", name=f"{batch}of{layers}")
-            self.assertEqual(run.status, 0, run.output)
+            self.assertEqual(run.status, 0, run.said)
             return run.snapshot
 
         def answer(*words, status=0):
@@ -437,7 +438,7 @@ class RemediesTest(Case):
         found = []
         for more in ((), ("--remedy", "checkpoint:Block"), ("--remedy", "fused_head:GPT:head")):
             run = self.record("remedies.py", "train", "gpt", flags=[*more, "--remedy", "roofline"])
-            self.assertEqual(run.status, 0, run.output)
+            self.assertEqual(run.status, 0, run.said)
             found.append(run.process["work"])
             self.assertEqual(found[-1]["steps"], 3)
         self.assertEqual(found[0]["flops"], 4 * forward + 3 * backward)
@@ -462,7 +463,7 @@ class RemediesTest(Case):
             found = {}
             for flags in ((), ("--survey",)):
                 run = self.record("remedies.py", "train", model, flags=flags, name="survey" if flags else "plain")
-                self.assertEqual(run.status, 0, run.output)
+                self.assertEqual(run.status, 0, run.said)
                 found[flags] = events.events_of(events.load(run.snapshot))
             with self.subTest(model):
                 self.assertIsNone(events.difference(*found.values()))
@@ -480,4 +481,4 @@ class RemediesTest(Case):
 
 
 if __name__ == "__main__":
-    main(RemediesTest)
+    sys.exit(main(RemediesTest))
