@@ -471,7 +471,7 @@ class Holders:
 
     @quietly("who holds memory", otherwise={})
     def found(self) -> Dict[str, Any]:
-        """Returns the fields of RecordedProcess in proto/record.proto that say who holds memory."""
+        """Returns Holding of proto/explanation.proto."""
         growth, held = self._growth(), json.loads(self._held or "{}")
         grown = [row["path"] for row in growth["holders"]] if growth else []
         unnamed = ("", _NOTHING, *grown)
@@ -482,6 +482,13 @@ class Holders:
                 "kept": [] if growth else self._kept(),
                 "held": _largest({path: row for path, row in held.items()
                                   if path not in unnamed and 20 * row[1] > held[""][1]}, _REMEDIES_AT_ONCE)}
+
+    def noted(self) -> str:
+        """Returns the same as JSON for a snapshot's notes; "" if there is nothing to say."""
+        with self._undisturbed():
+            found = self.found()
+            text = json.dumps(found, ensure_ascii=False) if any(found.values()) else ""
+            return text.encode("utf-8", "replace").decode("utf-8")
 
     @quietly("who holds memory", otherwise=())
     def sentences(self) -> List[str]:

@@ -34,7 +34,7 @@ VERSION = 1
 
 # The snapshot has these texts; a reader ignores unknown ones.
 KINDS = ("forward", "evaluation", "module", "backward", "optimizer", "end", "parameter", "buffer", "gradient",
-         "optimizer_state", "input", "output", "loss", "settings", "memory_fraction", "mem_pool")
+         "optimizer_state", "input", "output", "loss", "settings", "memory_fraction", "mem_pool", "holding")
 _NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 # The functions of torch._C that change the allocator's settings, by release.
 _SETTERS = ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_setAllocatorSettings")
@@ -724,16 +724,20 @@ class Notes:
         """Returns what goes under KEY into a snapshot that was just taken: plain lists, one for each field."""
         with self.torch._C.DisableTorchFunction():
             end = {device: self._place(device) for device in range(self.torch.cuda.device_count())}
+            holding = self.holders.noted()
             before, self._rows = self._rows, self._rows[:]
             known, self._known = self._known, {}
             self._places = dict(end)
             self._see_all()
             rows = array("q", self._first_settings()) + self._rows
             self._rows, self._known = before, known
+        if holding:
+            for device in sorted(set(rows[::_COLUMNS])):
+                rows.extend((device, _NUMBER["holding"], end[device], len(self._names), 0))
         columns = [rows[column::_COLUMNS] for column in range(_COLUMNS)]
         devices = []
         for device in sorted(set(columns[0])):
             own = [[value for of, value in zip(columns[0], column) if of == device] for column in columns]
             devices.append({"device": device, "end": end[device],
                             **dict(zip(("kind", "place", "name", "address"), own[1:]))})
-        return {"version": VERSION, "kinds": list(KINDS), "names": list(self._names), "devices": devices}
+        return {"version": VERSION, "kinds": list(KINDS), "names": [*self._names, holding], "devices": devices}

@@ -146,7 +146,8 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, si
 absl::Status AddReplays(const OpenedFile& snapshot, proto::RecordedProcess* process) {
   for (const std::unique_ptr<const Study>& study : snapshot.devices) {
     StackNames names(study->trace());
-    ASSIGN_OR_RETURN(const ReplayAnswer answer, AskReplay(*study, StartPolicy::kRecorded, nullptr));
+    ASSIGN_OR_RETURN(ReplayAnswer answer, AskReplay(*study, StartPolicy::kRecorded, nullptr));
+    answer.report.clear_holding();  // it is said of the process
     proto::RecordedReplay& replay = *process->add_replays();
     replay = RecordedReplayOf(study->trace(), names, study->device_index(), answer.report);
     ReplaySettings on_card = study->settings();

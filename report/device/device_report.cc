@@ -1,10 +1,13 @@
 #include "report/device/device_report.h"
 
+#include <google/protobuf/util/json_util.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "proto/numbers.h"
 #include "report/device/enums.h"
 #include "report/device/inventory.h"
 #include "report/words/answer.h"
@@ -67,6 +70,21 @@ proto::DeviceReport StartReplay(const Schedule& schedule, const ReplaySettings& 
   for (const std::string& note : settings.notes) report.add_notes(CleanText(note));
   report.set_mode(mode);
   return report;
+}
+
+// Sets what the process noted of who holds memory, if it did.
+void AddHolding(const Trace& trace, size_t device_index, proto::DeviceReport* report) {
+  for (const MemoryNote& note : trace.devices[device_index].notes) {
+    if (note.kind != NoteKind::kHolding) continue;
+    google::protobuf::util::JsonParseOptions options;
+    options.ignore_unknown_fields = true;
+    const auto parsed = google::protobuf::util::JsonStringToMessage(
+        std::string(trace.strings[note.name]), report->mutable_holding(), options);
+    if (!parsed.ok() || !CheckNumbers(report->holding()).ok()) {
+      report->clear_holding();
+      report->add_notes("what the process noted of who holds memory cannot be read");
+    }
+  }
 }
 
 void AddStatistics(const MemoryStats& statistics, const TorchProfile& profile,
@@ -225,6 +243,7 @@ proto::DeviceReport ReportContents(const Trace& trace, size_t device_index,
     *report.mutable_fragmentation() = FragmentationOf(device.final_state);
   }
   AddDiagnostics(trace.diagnostics, &report);
+  AddHolding(trace, device_index, &report);
   return report;
 }
 
@@ -259,6 +278,7 @@ proto::DeviceReport ReportReplay(const Study& study, const proto::RecordedPeaks&
   Diagnostics diagnostics = schedule.diagnostics();
   diagnostics.Merge(result.start.diagnostics);
   AddDiagnostics(diagnostics, &report);
+  AddHolding(schedule.trace(), schedule.device_index(), &report);
   return report;
 }
 
@@ -334,6 +354,12 @@ proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& se
   *report.mutable_recorded() = contents.peaks;
   if (oom.recorded() || oom.verdict() == proto::Verdict::none) AddKnownPeaks(contents, &report);
   AddDiagnostics(schedule.diagnostics(), &report);
+  AddHolding(schedule.trace(), schedule.device_index(), &report);
+  // Of the moment that the recording has: another has other holders.
+  if (report.has_holding() && !oom.recorded()) {
+    report.mutable_holding()->clear_held();
+    report.mutable_holding()->clear_request();
+  }
   *report.mutable_oom() = std::move(oom);
   return report;
 }

@@ -8,8 +8,10 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "report/device/device_report.h"
 #include "report/words/answer.h"
+#include "report/words/holding.h"
 #include "report/words/names.h"
 #include "report/words/sizes.h"
 #include "report/words/verdict.h"
@@ -372,7 +374,9 @@ Cost CostOf(const proto::Advice::Row& row) {
 std::string DiagnosisOf(const proto::DeviceReport& device) {
   const bool is_npu = absl::c_find(device.notes(), kNpuNote) != device.notes().end();
   return StrCat(is_npu ? "Recorded on an Ascend NPU, whose allocator is not modelled. " : "",
-                Disagrees(device) ? StrCat(FidelitySentence(device), ". ") : "", Sentences(device));
+                Disagrees(device) ? StrCat(FidelitySentence(device), ". ") : "",
+                absl::StrReplaceAll(HoldingText(device.holding(), /*spare=*/-1), {{"\n", " "}}),
+                Sentences(device));
 }
 
 void AddDiagnoses(proto::Report* report) {

@@ -101,9 +101,9 @@ std::string RefusalIn(const LogExtract& extract) {
 
 // Says what the live process said of itself: that each step leaves more behind, and who holds it.
 // What fits the figures of the error alone, such as a setting, would only postpone the end.
-void SayGrowth(const proto::Growth& growth, proto::Explanation* explanation) {
+void SayGrowth(const proto::Holding::Growth& growth, proto::Explanation* explanation) {
   if (growth.holders().empty()) return;
-  const proto::Holder& holder = growth.holders(0);
+  const proto::Holding::Holder& holder = growth.holders(0);
   explanation->set_verdict(proto::Explanation::leak);
   explanation->set_sentence(
       StrCat("each ", CleanText(growth.step()), " leaves ", FormatSize(growth.bytes()),
@@ -129,7 +129,7 @@ proto::Explanation ExplanationOf(const proto::RecordedProcess& process, const Lo
   facts.knows_outside = process.has_card();
   facts.is_recorded = true;
   proto::Explanation explanation = ExplainFacts(facts);
-  if (process.ooms() > 0) SayGrowth(process.growth(), &explanation);
+  if (process.ooms() > 0) SayGrowth(process.holding().growth(), &explanation);
   return explanation;
 }
 

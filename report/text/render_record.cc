@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "report/text/render.h"
+#include "report/words/holding.h"
 #include "report/words/lines.h"
 #include "report/words/record_faults.h"
 #include "report/words/sizes.h"
@@ -214,49 +215,11 @@ void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
   }
 }
 
-using HolderRows = google::protobuf::RepeatedPtrField<proto::Holder>;
-
-// Appends "; 1.20 GiB by list `losses` in main() (train.py:12), 37 tensors", and what to do.
-void AppendHolderRows(const HolderRows& holders, std::string* text) {
-  std::string_view separator, remedy;
-  for (const proto::Holder& holder : holders) {
-    StrAppend(text, std::exchange(separator, "; "), FormatSize(holder.bytes()), " by ",
-              CleanText(holder.path()));
-    if (holder.tensors() > 0) StrAppend(text, ", ", FormatCount(holder.tensors(), "tensor"));
-    if (holder.nodes() > 0)
-      StrAppend(text, ", ", FormatCount(holder.nodes(), "node"), " of graphs");
-    if (remedy.empty()) remedy = holder.remedy();
-  }
-  StrAppend(text, ".", remedy.empty() ? "" : StrCat(" To free it: ", CleanText(remedy), "."), "\n");
-}
-
-// Appends what grows from step to step and who holds it, what was held when memory ran out, what a
-// step should have freed, and what is on and does nothing.
-void AppendHolders(const proto::RecordedProcess& process, std::string* text) {
-  const proto::Growth& growth = process.growth();
-  if (growth.bytes() > 0) {
-    int64_t spare = process.ooms() > 0 || process.cards().empty() ? 0 : INT64_MAX;
-    for (const proto::RecordedCard& card : process.cards()) spare = std::min(spare, card.spare());
-    StrAppend(text, "Grows ", FormatSize(growth.bytes()), " with each ", CleanText(growth.step()),
-              ": full after ", spare > 0 ? "about " : "",
-              FormatCount(BoundedSum(growth.steps(), spare / growth.bytes())), ". Held: ");
-    if (growth.holders().empty()) StrAppend(text, "nothing in Python holds it, so C++ does");
-    AppendHolderRows(growth.holders(), text);
-  }
-  if (!process.held().empty()) {
-    StrAppend(text, "Held when memory ran out: ");
-    AppendHolderRows(process.held(), text);
-  }
-  if (!process.request().empty()) {
-    StrAppend(text, "The refused request is ", CleanText(process.request()), ".\n");
-  }
-  if (!process.kept().empty()) {
-    StrAppend(text, "Kept beyond a step: ");
-    AppendHolderRows(process.kept(), text);
-  }
-  for (const std::string& sentence : process.inactive()) {
-    StrAppend(text, CleanText(sentence), ".\n");
-  }
+// Appends who holds memory, by what was asked of the live process.
+void AppendHolding(const proto::RecordedProcess& process, std::string* text) {
+  int64_t spare = process.ooms() > 0 || process.cards().empty() ? 0 : INT64_MAX;
+  for (const proto::RecordedCard& card : process.cards()) spare = std::min(spare, card.spare());
+  StrAppend(text, HoldingText(process.holding(), spare));
 }
 
 void AppendDiagnoses(const proto::RecordedProcess& process, std::string* text) {
@@ -451,7 +414,7 @@ Text RenderRecord(const proto::RecordReport& report) {
                 StrCat(program, " on ", CardText(process), ": ", Verdict(report, process), "."),
                 EndOf(report, process) <= RunEnd::kStopped ? Tone::kAnswer : Tone::kBadAnswer});
     AppendGenerations(process, &text);
-    AppendHolders(process, &text);
+    AppendHolding(process, &text);
     AppendDiagnoses(process, &text);
     AppendCards(process, &text);
     AppendServer(process, &text);

@@ -49,7 +49,7 @@ class MeaningFinder {
         notes_(schedule.device_trace().notes),
         use_notes_(use_notes &&
                    std::any_of(notes_.begin(), notes_.end(),
-                               [](const MemoryNote& note) { return !IsOfAllocator(note.kind); })) {}
+                               [](const MemoryNote& note) { return !IsOfRun(note.kind); })) {}
 
   Meanings Find() {
     found_.modules.emplace_back();
@@ -230,7 +230,7 @@ class MeaningFinder {
     for (uint64_t i = 0; i <= events_; ++i) {
       for (; note < notes_.size() && notes_[note].event <= i; ++note) {
         const MemoryNote& said = notes_[note];
-        if (IsOfAllocator(said.kind)) continue;
+        if (IsOfRun(said.kind)) continue;
         const std::string_view name = trace_.strings[said.name];
         if (const std::optional<Category> category = CategoryOfNote(said.kind)) {
           const auto found = live.find(said.address.value());

@@ -1,39 +1,63 @@
 """Tests who holds memory, as `memreplay record` says it: by scripts that have a kind, and by ones that must not."""
+import json
+import subprocess
 import sys
 
 import events
-from recorded import Case, main
+from recorded import Case, Setting, main
 
 
 class HoldersTest(Case):
     def found(self, kind, status=0):
-        """Returns what a run of holders.py says, after comparing its events with those of a run without any look."""
+        """Returns who holds memory by a run of holders.py, whose events are those of a run without any look."""
         run = self.record("holders.py", kind)
-        self.assertEqual(run.status, status, run.output)
+        self.assertEqual(run.status, status, run.said)
         plain = self.record("holders.py", kind, flags=["--no-notes"], name="plain")
         self.assertIsNone(events.difference(events.events_of(events.load(run.snapshot)),
                                             events.events_of(events.load(plain.snapshot))))
         self.assertEqual(run.process["lost"], [])
-        return run.process
+        self.snapshot = run.snapshot
+        return run.process["holding"]
 
     def nothing(self, kind):
-        process = self.found(kind)
-        self.assertFalse(process.get("growth") or process["kept"] or process["held"], process)
+        holding = self.found(kind)
+        self.assertFalse(holding.get("growth") or holding["kept"] or holding["held"], holding)
 
     def grows(self, kind, path):
         """Checks that a run grows by what `path` holds. Returns the holder."""
-        process = self.found(kind)
-        growth = process["growth"]
+        holding = self.found(kind)
+        growth = holding["growth"]
         self.assertEqual((growth["step"], int(growth["steps"])), ("step of SGD", 24))
         self.assertEqual(growth["holders"][0]["path"], path)
         self.assertEqual(len(growth["holders"]), 1)
-        self.assertEqual((process["kept"], process["held"]), ([], []))
+        self.assertEqual((holding["kept"], holding["held"]), ([], []))
         return int(growth["bytes"]), growth["holders"][0]
 
     def test_list(self):
         grown, holder = self.grows("logged", "`trainer.log[]` in train() (holders.py:70)")
         self.assertEqual(grown, 1 << 20)
         self.assertEqual((int(holder["tensors"]), int(holder["bytes"])), (8, 8 << 20))  # after eight steps
+
+    def said(self, command, snapshot):
+        """Returns the diagnosis of a question about the snapshot, and who holds memory by it."""
+        done = subprocess.run([Setting.memreplay, command, "--json", snapshot], capture_output=True, text=True,
+                              check=False)
+        device, = json.loads(done.stdout)["devices"]
+        return device["diagnosis"], device.get("holding")
+
+    def test_snapshot(self):
+        """A snapshot says what the process was asked, so that all who read it know."""
+        holding = self.found("mean")
+        diagnosis, found = self.said("inspect", self.snapshot)
+        self.assertEqual(found, holding)
+        self.assertTrue(diagnosis.startswith("Grows 2.00 MiB with each step of SGD. Held: "), diagnosis)
+        self.assertIn("the autograd graph of `trainer.mean`", diagnosis)
+        holding = self.found("exception", status=1)
+        diagnosis, found = self.said("oom", self.snapshot)
+        self.assertEqual(found["held"], holding["held"])
+        self.assertTrue(diagnosis.startswith("Held when memory ran out: "), diagnosis)
+        self.nothing("warm")
+        self.assertIsNone(self.said("inspect", self.snapshot)[1])
 
     def test_graph(self):
         self.grows("mean", "the autograd graph of `trainer.mean` in train() (holders.py:70)")

@@ -46,22 +46,23 @@ enum class NoteKind : uint8_t {
   // The script made a MemPool with options; name = "no_split", "use_on_oom" or both with a comma,
   // address.value() = the second number of its id, whose first is 0.
   kPool,
+  // Who holds memory; name = a proto::Holding as JSON.
+  kHolding,
 };
 // The options in the name of a kPool.
 inline constexpr std::string_view kNoSplitOption = "no_split";
 inline constexpr std::string_view kUseOnOomOption = "use_on_oom";
-inline constexpr size_t kNoteKinds = static_cast<size_t>(NoteKind::kPool) + 1;
+inline constexpr size_t kNoteKinds = static_cast<size_t>(NoteKind::kHolding) + 1;
 
 // The names in files, by kind.
 inline constexpr std::array<std::string_view, kNoteKinds> kNoteNames = {
     "forward",   "evaluation", "module",          "backward",        "optimizer", "end",
     "parameter", "buffer",     "gradient",        "optimizer_state", "input",     "output",
-    "loss",      "settings",   "memory_fraction", "mem_pool"};
+    "loss",      "settings",   "memory_fraction", "mem_pool",        "holding"};
 
-// Returns whether the note is about the allocator, not about what the script does.
-constexpr bool IsOfAllocator(NoteKind kind) {
-  return kind == NoteKind::kSettings || kind == NoteKind::kFraction || kind == NoteKind::kPool;
-}
+// Returns whether the note is about the allocator or the whole run, not about what the script does
+// at this place.
+constexpr bool IsOfRun(NoteKind kind) { return kind >= NoteKind::kSettings; }
 
 inline std::optional<NoteKind> NoteKindFromName(std::string_view name) {
   for (size_t i = 0; i < kNoteKinds; ++i) {

@@ -191,7 +191,7 @@ class History:
             "outside": card.passed(),
             "cache": servers.cache(),
             "stopped_after_steps": self.steps.limit if self.steps is not None and self.steps.stopped else 0,
-            **(self.notes.holders.found() if self.notes is not None else {}),
+            "holding": self.notes.holders.found() if self.notes is not None else {},
             "late_state": self.notes.late_state() if self.notes is not None else 0,
             "values": self.values.summary() if self.values is not None else None,
             "compilations": self.compilations.summary(),

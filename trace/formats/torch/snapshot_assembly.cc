@@ -539,8 +539,7 @@ class SnapshotAssembly {
                   StrCat("expected a name below ", names.size(), ", found ", numbers[kNames]));
       }
       // An address may have another meaning in the trace than before it.
-      if (numbers[kAddresses] != 0 && last < begin && !IsOfAllocator(*kinds[numbers[kKinds]]))
-        continue;
+      if (numbers[kAddresses] != 0 && last < begin && !IsOfRun(*kinds[numbers[kKinds]])) continue;
       notes.push_back(
           {*kinds[numbers[kKinds]], names[numbers[kNames]], event, Address(numbers[kAddresses])});
     }
