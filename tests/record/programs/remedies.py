@@ -50,26 +50,30 @@ class Block(nn.Module):
 
 
 class ChunkedCrossEntropy(torch.autograd.Function):
-    """The mean cross entropy of logits; where that is differentiated, they hold their gradient afterwards."""
+    """The mean cross entropy of logits; they hold their gradient after the backward pass."""
 
     @staticmethod
     def forward(ctx, logits, targets, ignore_index=-100, rows=1024):
         count = (targets != ignore_index).sum()
         loss = torch.zeros((), device=logits.device)
-        for part, wanted in zip(logits.detach().split(rows), targets.split(rows)):
-            kept = (wanted != ignore_index)[:, None]
+        for part, wanted in zip(logits.split(rows), targets.split(rows)):
             log_p = F.log_softmax(part, dim=-1, dtype=torch.float32)
             loss += F.nll_loss(log_p, wanted, ignore_index=ignore_index, reduction="sum")
-            if ctx.needs_input_grad[0]:
-                gradient = log_p.exp_().scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
-                part.copy_(gradient.mul_(kept * 2**15))  # for float16, which has no small numbers
-        ctx.save_for_backward(logits, count)
+        ctx.save_for_backward(logits, targets, count)
+        ctx.options = ignore_index, rows
         return loss / count
 
     @staticmethod
     def backward(ctx, scale):
-        gradient, count = ctx.saved_tensors
-        return gradient.mul_(scale / count.clamp(min=1) / 2**15), None, None, None
+        logits, targets, count = ctx.saved_tensors
+        ignore_index, rows = ctx.options
+        gradient = logits.detach()
+        for part, wanted in zip(gradient.split(rows), targets.split(rows)):
+            kept = (wanted != ignore_index)[:, None]
+            p = F.softmax(part, dim=-1, dtype=torch.float32)
+            p.scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
+            part.copy_(p.mul_(kept * (scale / count.clamp(min=1))))
+        return gradient, None, None, None
 
 
 class FusedCrossEntropy(torch.autograd.Function):

@@ -9,7 +9,15 @@ from memreplay_record.remedies.change import Proposal
 
 NAME = "chunked_loss"
 _IN_LIBRARY = '''\
-def chunked_cross_entropy(input, target, ignore_index=-100, reduction="mean"):
+plain_cross_entropy = F.cross_entropy
+
+
+def chunked_cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None,
+                          reduction="mean", label_smoothing=0.0):
+    if (weight is not None or size_average is not None or reduce is not None or reduction == "none"
+            or label_smoothing > 0 or input.dim() != 2 or target.dim() != 1):
+        return plain_cross_entropy(input, target, weight, size_average, ignore_index, reduce, reduction,
+                                   label_smoothing)
     loss = ChunkedCrossEntropy.apply(input, target, ignore_index)
     if reduction != "sum":
         return loss
@@ -31,8 +39,8 @@ def propose(seen):
                 source_of(_make, "ChunkedCrossEntropy"), _applied,
                 _IN_LIBRARY.splitlines()),
             cost="nothing", cost_rank=0.4, place=call.place,
-            preserves_text="the same up to rounding; the logits are overwritten with their gradient, so nothing may "
-                           "read them after the loss")
+            preserves_text="the same up to rounding; the backward pass overwrites the logits with their gradient, so "
+                           "nothing may read them after it")
 
 
 def edits_of_loss(seen, imports, definition, applied, in_library):
@@ -68,26 +76,30 @@ def source_of(make, name):
 
 def _make(torch, F):
     class ChunkedCrossEntropy(torch.autograd.Function):
-        """The mean cross entropy of logits; where that is differentiated, they hold their gradient afterwards."""
+        """The mean cross entropy of logits; they hold their gradient after the backward pass."""
 
         @staticmethod
         def forward(ctx, logits, targets, ignore_index=-100, rows=1024):
             count = (targets != ignore_index).sum()
             loss = torch.zeros((), device=logits.device)
-            for part, wanted in zip(logits.detach().split(rows), targets.split(rows)):
-                kept = (wanted != ignore_index)[:, None]
+            for part, wanted in zip(logits.split(rows), targets.split(rows)):
                 log_p = F.log_softmax(part, dim=-1, dtype=torch.float32)
                 loss += F.nll_loss(log_p, wanted, ignore_index=ignore_index, reduction="sum")
-                if ctx.needs_input_grad[0]:
-                    gradient = log_p.exp_().scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
-                    part.copy_(gradient.mul_(kept * 2**15))  # for float16, which has no small numbers
-            ctx.save_for_backward(logits, count)
+            ctx.save_for_backward(logits, targets, count)
+            ctx.options = ignore_index, rows
             return loss / count
 
         @staticmethod
         def backward(ctx, scale):
-            gradient, count = ctx.saved_tensors
-            return gradient.mul_(scale / count.clamp(min=1) / 2**15), None, None, None
+            logits, targets, count = ctx.saved_tensors
+            ignore_index, rows = ctx.options
+            gradient = logits.detach()
+            for part, wanted in zip(gradient.split(rows), targets.split(rows)):
+                kept = (wanted != ignore_index)[:, None]
+                p = F.softmax(part, dim=-1, dtype=torch.float32)
+                p.scatter_add_(1, wanted[:, None].where(kept, 0), -kept.float())
+                part.copy_(p.mul_(kept * (scale / count.clamp(min=1))))
+            return gradient, None, None, None
 
     return ChunkedCrossEntropy
 
@@ -107,7 +119,7 @@ def is_plain_or_sum(input, target, reduction="mean", **others):
 def apply(change, argument):
     torch, meet = change.torch, change.meeting()
     functional = torch.nn.functional
-    made = {"F": types.SimpleNamespace(), "ChunkedCrossEntropy": _make(torch, functional)}
+    made = {"F": types.SimpleNamespace(cross_entropy=functional.cross_entropy), "ChunkedCrossEntropy": _make(torch, functional)}
     exec(_IN_LIBRARY, made)
     cross_entropy = functional.cross_entropy
 
@@ -116,7 +128,6 @@ def apply(change, argument):
         if args or not is_plain_or_sum(input, target, **kwargs):
             return cross_entropy(input, target, *args, **kwargs)
         meet()
-        given = {name: kwargs[name] for name in ("ignore_index", "reduction") if name in kwargs}
-        return made["chunked_cross_entropy"](input, target, **given)
+        return made["chunked_cross_entropy"](input, target, **kwargs)
 
     functional.cross_entropy = chunked

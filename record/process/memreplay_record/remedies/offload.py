@@ -4,6 +4,8 @@ import functools
 from memreplay_record.remedies.change import Proposal
 
 NAME = "offload"  # offload:MODEL, offload:MODEL:large
+# What was transposed comes back in one piece, and a product of matrices is then another kernel's.
+_SAME = "the same up to rounding"
 _ALL = '''\
 def with_saved_on_host(forward, *args, **kwargs):
     with torch.autograd.graph.save_on_cpu(pin_memory=True):
@@ -34,12 +36,12 @@ def propose(seen):
             f"{NAME}:{model.name}", f"saved tensors of {model.name} on the host",
             edits=functools.partial(_edits, model, _ALL),
             cost="what backward needs goes over PCIe twice and takes as much pinned memory of the host", cost_rank=2.5,
-            transfers=True, place=model.call.place, group="checkpoint", preserves_text="the same")
+            transfers=True, place=model.call.place, group="checkpoint", preserves_text=_SAME)
         yield Proposal(
             f"{NAME}:{model.name}:large", f"saved tensors of {model.name} of 1 MiB and more on the host",
             edits=functools.partial(_edits, model, _LARGE),
             cost="what backward needs of it goes over PCIe twice and takes as much pinned memory of the host",
-            cost_rank=2.4, transfers=True, place=model.call.place, group="checkpoint", preserves_text="the same",
+            cost_rank=2.4, transfers=True, place=model.call.place, group="checkpoint", preserves_text=_SAME,
             named_only=True)
 
 
