@@ -440,14 +440,15 @@ class ChangeSearch {
   }
 
   // Runs the first rows on a GPU of the given size, which gives their peaks; a row that fails there
-  // no longer fits.
+  // no longer fits. Where the script fits as it is, only those with settings: the others have the
+  // peaks of a run already.
   absl::Status Confirm() {
-    if (advice_.as_is().fits()) return absl::OkStatus();
     for (int i = 0; i < std::min(advice_.rows_size(), kMaxConfirmed); ++i) {
       proto::Advice::Row& row = *advice_.mutable_rows(i);
       if (!row.fits()) break;
       if (row.is_confirmed()) continue;
       const auto [remedies, conf] = PartsOf(row);
+      if (advice_.as_is().fits() && conf.empty()) continue;
       const absl::StatusOr<proto::ScriptRow> run = runs_.RunOnCard(remedies, conf);
       if (!run.ok() && absl::IsCancelled(run.status())) return run.status();
       if (run.ok() && run->fits()) {

@@ -167,7 +167,10 @@ std::string_view PeaksOnCard(const proto::Advice& advice) {
   }
   const bool is_confirmed =
       absl::c_any_of(advice.rows(), [](const AdviceRow& row) { return row.is_confirmed(); });
-  return is_confirmed ? ", and on that GPU of the first rows that fit, which were run there" : "";
+  return !is_confirmed ? ""
+         : advice.as_is().fits()
+             ? ", and on that GPU of the first settings, which were run there"
+             : ", and on that GPU of the first rows that fit, which were run there";
 }
 
 // Returns how to make the change of the first row, as it was made: a command, a patch, or lines to

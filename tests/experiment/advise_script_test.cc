@@ -483,6 +483,18 @@ TEST_F(AdviceSearch, WhatIsTriedOnlyIfNamed) {
   EXPECT_THAT(ran_, testing::Not(testing::Contains(testing::SizeIs(2))));
 }
 
+// The peaks of a setting are of a run with it, also where the script fits without.
+TEST_F(AdviceSearch, SettingsAreRun) {
+  Offer("cheap", 300, 1);
+  const proto::Advice advice = Advise(1205);
+  ASSERT_TRUE(advice.as_is().fits());
+  for (const proto::Advice::Row& row : advice.rows()) {
+    EXPECT_EQ(row.is_confirmed(), !row.environment().empty()) << row.change();
+  }
+  EXPECT_THAT(advice.rows(),
+              testing::Contains(testing::Property(&proto::Advice::Row::is_confirmed, true)));
+}
+
 TEST_F(AdviceSearch, RunsAreCounted) {
   Offer("cheap", 300, 1);
   EXPECT_EQ(Advise(900).runs(), 5);  // as it is and with it, both timed, and a confirmation
@@ -507,7 +519,7 @@ TEST_F(AdviceSearch, AnInterruptedSearchForTheLargestValueHasThoseThatFit) {
   AdviceQuestion question;
   question.key.name = "--batch_size";
   question.finds_largest = true;
-  stop_after_ = 4;  // as it is, the same timed, and with the values 1 and 8
+  stop_after_ = 5;  // as it is, the same timed, with a setting, and with the values 1 and 8
   const proto::Advice advice = Advise(1205, question);
   EXPECT_EQ(advice.as_is().largest(), 8);
   EXPECT_FALSE(advice.as_is().largest_is_proven());
