@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import dis
+import functools
 import gc
 import json
 import os
@@ -40,13 +41,14 @@ _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", os.path.dirname(os.__file__) + os.sep)
 _NOTHING = "nothing in Python (C++, or a call that runs)"
 _GRAPH = "the autograd graph of "
-_CYCLE = "a cycle of references that Python has not collected yet: "
+CYCLE = "a cycle of references that Python has not collected yet: "
 _CYCLE_IN_GRAPH = "a cycle through autograd's graph, which Python cannot collect: "
 _EXCEPTION = "exception "
+_CACHE = "lru_cache of "
 # What ends it, by how a path begins; the first that fits. Where memory runs out only these, as a pass that runs has a
 # graph and variables by right.
 _REMEDIES_AT_ONCE = (
-    (_CYCLE, "keep tensors by ctx.save_for_backward() instead of attributes, or call gc.collect() after each step"),
+    (CYCLE, "keep tensors by ctx.save_for_backward() instead of attributes, or call gc.collect() after each step"),
     (_CYCLE_IN_GRAPH, "keep no output of a Function as an attribute of its ctx"),
     (_EXCEPTION, "keep str() of the exception instead, and try again after the except block"),
 )
@@ -55,6 +57,7 @@ _REMEDIES = (
     (_GRAPH, "keep .item() or .detach() of it, or compute it under torch.no_grad()"),
     ("`self.tensors` of EvalLoopContainer",
      "give Trainer preprocess_logits_for_metrics, or eval_accumulation_steps"),
+    (_CACHE, "give it a maxsize that fits, or call its cache_clear()"),
     ("", "drop it, or move what it keeps to the host with .detach().cpu()"),
 )
 _OPTIMIZED = 1  # of co_flags: the variables of a function
@@ -136,7 +139,9 @@ class _Look:
         # tuples at a time: Python keeps freed ones, and counts them until its next collection.
         wheres: List[List[Any]] = [[], [], []]
         variables: List[List[Dict[str, Any]]] = [[], [], []]
-        for frame in [frame for stack in map(_stack_of, sys._current_frames().values())
+        objects = gc.get_objects()
+        suspended = [each.gi_frame for each in objects if type(each) is types.GeneratorType and not each.gi_running]
+        for frame in [frame for stack in map(_stack_of, [*sys._current_frames().values(), *suspended])
                       for frame in reversed(list(stack))]:
             rank = int(_is_library(frame.f_code.co_filename))
             wheres[rank].append(frame.f_code)
@@ -148,8 +153,9 @@ class _Look:
                 rank = 2 * _is_library(fields.get("__file__"))
                 wheres[rank].append(name)
                 variables[rank].append(fields)
-        self._left = [each for each in gc.get_objects()
+        self._left = [each for each in objects
                       if issubclass(type(each), self._tensor) and self._memory(each)[0] > 0]
+        del objects, suspended
         for rank in range(3):
             if rank > 0 and not self._may_lead_on():
                 break
@@ -295,6 +301,8 @@ class _Look:
                 return f"the state of an optimizer ({name_of(kind)})"
             elif kind is types.FunctionType:
                 before, inside = "closure of ", ""
+            elif kind is functools._lru_cache_wrapper:
+                before, inside = _CACHE, ""
             elif issubclass(kind, self._parameter):
                 return "gradients"
             elif not is_traceback:
@@ -328,12 +336,13 @@ class _Look:
                 fields = fields_of(parent.value)
             except AttributeError:
                 return ""
-        names = [key for key, each in dict.items(fields) if each is value and type(key) is str]
+        items = dict.items(fields) if issubclass(type(fields), dict) else fields.items()  # of a class, a mappingproxy
+        names = [key for key, each in items if each is value and type(key) is str]
         return f".{names[0]}" if names else ""
 
     def _cycle(self, tensor: Any) -> str:
         """Returns the cycle of references that a tensor to which no variable leads is in, or _NOTHING."""
-        for words, referents in ((_CYCLE, self._collectors), (_CYCLE_IN_GRAPH, self._referents)):
+        for words, referents in ((CYCLE, self._collectors), (_CYCLE_IN_GRAPH, self._referents)):
             parents: Dict[int, Tuple[Any, Any]] = {}
             waiting = deque([tensor])
             while waiting and len(parents) < _MAX_CYCLE:
@@ -509,7 +518,7 @@ class Holders:
         for kind, live in self._live.items():
             size = grows(live) if self._is_step(kind) and (self._held or kind.startswith(_TRAINING)) else 0
             holders = self._grown(kind) if size > 0 else []
-            if size > 0 and not (holders and holders[0]["path"].startswith(_CYCLE)):  # which Python collects in time
+            if size > 0 and not (holders and holders[0]["path"].startswith(CYCLE)):  # which Python collects in time
                 return {"step": kind, "steps": len(live), "bytes": size, "holders": holders}
         return None
 
@@ -527,7 +536,7 @@ class Holders:
         """Returns graphs and garbage that live beyond a step, as of the look that found most, if they are much."""
         texts = [*self._before.values(), *self._last.values(), *([self._held] if self._held else [])]
         looks: List[Dict[str, List[int]]] = list(map(json.loads, texts))
-        kinds = (_CYCLE, _GRAPH) if self._outlived else (_CYCLE,)
+        kinds = (CYCLE, _GRAPH) if self._outlived else (CYCLE,)
         found = [{path: row for path, row in look.items() if path.startswith(kinds) and 4 * row[1] > look[""][1] and
                   row[1] >= _WORTH_NAMING} for look in looks]
         return _largest(max(found, key=lambda rows: sum(row[1] for row in rows.values()), default={}))

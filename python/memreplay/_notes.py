@@ -732,8 +732,8 @@ class Notes:
             rows = array("q", self._first_settings()) + self._rows
             self._rows, self._known = before, known
         if holding:
-            for device in sorted(set(rows[::_COLUMNS])):
-                rows.extend((device, _NUMBER["holding"], end[device], len(self._names), 0))
+            for device, place in end.items():
+                rows.extend((device, _NUMBER["holding"], place, len(self._names), 0) if place > 0 else ())
         columns = [rows[column::_COLUMNS] for column in range(_COLUMNS)]
         devices = []
         for device in sorted(set(columns[0])):

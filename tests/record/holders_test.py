@@ -1,10 +1,11 @@
 """Tests who holds memory, as `memreplay record` says it: by scripts that have a kind, and by ones that must not."""
 import json
+import pathlib
 import subprocess
 import sys
 
 import events
-from recorded import Case, Setting, main
+from recorded import Case, Setting, main, program
 
 
 class HoldersTest(Case):
@@ -34,7 +35,7 @@ class HoldersTest(Case):
         return int(growth["bytes"]), growth["holders"][0]
 
     def test_list(self):
-        grown, holder = self.grows("logged", "`trainer.log[]` in train() (holders.py:70)")
+        grown, holder = self.grows("logged", "`trainer.log[]` in train() (holders.py:71)")
         self.assertEqual(grown, 1 << 20)
         self.assertEqual((int(holder["tensors"]), int(holder["bytes"])), (8, 8 << 20))  # after eight steps
 
@@ -60,11 +61,11 @@ class HoldersTest(Case):
         self.assertIsNone(self.said("inspect", self.snapshot)[1])
 
     def test_graph(self):
-        self.grows("mean", "the autograd graph of `trainer.mean` in train() (holders.py:70)")
+        self.grows("mean", "the autograd graph of `trainer.mean` in train() (holders.py:71)")
         self.nothing("mean_detached")
 
     def test_closure(self):
-        self.assertEqual(self.grows("closure", "closure of `count` in train() (holders.py:71)")[0], 1 << 20)
+        self.assertEqual(self.grows("closure", "closure of `count` in train() (holders.py:72)")[0], 1 << 20)
 
     def test_cycle(self):
         kept = self.found("cycle")["kept"][0]
@@ -73,32 +74,53 @@ class HoldersTest(Case):
         self.assertGreaterEqual(int(kept["tensors"]), 4)
         self.nothing("saved")
 
+    def test_what_a_collection_frees(self):
+        """advise runs the script with a collection after each step, and writes it."""
+        script = pathlib.Path(self.folder, "holders.py")
+        script.write_bytes(pathlib.Path(program("holders.py")[0]).read_bytes())
+        run = self.record("holders.py", "cycle", flags=["--remedy", "collect:SGD"], name="injected")
+        self.assertEqual(run.process["met"], ["collect:SGD"])
+        done = subprocess.run([Setting.memreplay, "advise", "--json", "--python", Setting.python, "--card", "rtx-4090",
+                               "--try", "collect:SGD", "--", str(script), "cycle"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        advice = json.loads(done.stdout)["advice"]
+        row, = (each for each in advice["rows"] if each["remedies"] == ["collect:SGD"])
+        self.assertIn("gc.collect()", row["patch"])
+        self.assertEqual(int(row["peak_allocated_bytes"]), int(run.process["cards"][0]["peak_allocated"]))
+        self.assertLess(2 * int(row["peak_allocated_bytes"]), int(advice["as_is"]["peak_allocated_bytes"]))
+
+    def test_lru_cache_and_generator(self):
+        """A cache of a method is found through its class, and a suspended generator has variables, too."""
+        self.grows("method", "lru_cache of `Encoder.features` in holders.py:120")
+        self.grows("generator", "list `seen[]` in pieces() (holders.py:114)")
+
     def test_evaluation(self):
         kept, = self.found("evaluation")["kept"]
-        self.assertEqual(kept["path"], "the autograd graph of `trainer.score` in train() (holders.py:70)")
+        self.assertEqual(kept["path"], "the autograd graph of `trainer.score` in train() (holders.py:71)")
 
     def test_exception(self):
         held = self.found("exception", status=1)["held"]
         self.assertEqual(held[0]["path"],
-                         "exception `kept` in retry() (holders.py:108), whose frames hold attempt()'s `held[]`")
+                         "exception `kept` in retry() (holders.py:109), whose frames hold attempt()'s `held[]`")
         held = self.found("words", status=1)["held"]
-        self.assertEqual(held[0]["path"], "list `held[]` in attempt() (holders.py:58)")
+        self.assertEqual(held[0]["path"], "list `held[]` in attempt() (holders.py:59)")
 
     def test_growth_that_runs_out(self):
         explanation = self.record("holders.py", "joined").answer["explanation"]
         self.assertEqual(explanation["verdict"], "leak")
         self.assertRegex(explanation["sentence"], r"^each evaluation of Linear leaves 128 MiB behind, held by "
-                         r"`whole` in joined\(\) \(holders.py:84\): .* after \d+ of them; drop it, or move")
+                         r"`whole` in joined\(\) \(holders.py:85\): .* after \d+ of them; drop it, or move")
         self.assertEqual([action["kind"] for action in explanation["actions"]], ["leak"])
 
     def test_request(self):
         for kind, expected in (
                 ("spread", "`one` (1, 16384, 64) and `other` (16384, 1, 64) broadcast to (16384, 16384, 64), at "
-                           "holders.py:89; go through it in pieces, or write it as a matrix product"),
-                ("widened", "a float32 copy of `half` (6442450944,) of 2 bytes an element, at holders.py:94; "
+                           "holders.py:90; go through it in pieces, or write it as a matrix product"),
+                ("widened", "a float32 copy of `half` (6442450944,) of 2 bytes an element, at holders.py:95; "
                             "make it in pieces"),
                 ("scored", "a value for each pair of rows of `one` (8, 16, 8192, 64), (8, 16, 8192, 8192), at "
-                           "holders.py:99; scaled_dot_product_attention() keeps none")):
+                           "holders.py:100; scaled_dot_product_attention() keeps none")):
             self.assertEqual(self.found(kind, status=1)["request"], "by its size " + expected)
         self.assertEqual(self.found("exception", status=1)["request"], "")
 

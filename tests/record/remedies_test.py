@@ -100,7 +100,7 @@ OTHER = {"autocast", "bf16", "bf16_state", "eight_bit", "adafactor", "sgd"}  # s
 OF_LIBRARIES = {"hf_attention", "hf_checkpoint", "kv_cache", "last_logits", "liger"}
 SAME = {"fused", "foreach", "set_to_none", "no_grad", "unread_output", "empty_cache", "sdpa", "chunked_loss",
         "fused_head", "compile", "checkpoint", "micro_batches", "ddp", "zero", "fsdp", "offload", "host_state",
-        "sdp_kernel", "step_in_backward"} | OF_LIBRARIES
+        "sdp_kernel", "step_in_backward", "collect"} | OF_LIBRARIES
 MIB = 1 << 20
 RESERVE = ["--reserve", "500MiB"]  # the capacities below are this and what the script has
 

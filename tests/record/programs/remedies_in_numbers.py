@@ -451,6 +451,12 @@ def emptied():
             check("empty_cache", found(), expected, 0)
 
 
+def collected():
+    expected = train(made(Net), torch.float32)
+    with injected("collect:SGD"):
+        check("collect", train(made(Net), torch.float32), expected, 0)
+
+
 class Counting(Plain):
     """Counts its calls."""
 
@@ -665,7 +671,8 @@ PARTS = {
     losses_of_logits: "fused_head chunked_loss", sums: "chunked_loss", checkpoints: "checkpoint",
     saved_on_host: "offload", optimizers: "fused foreach host_state step_in_backward",
     frozen_parameters: "step_in_backward", scaled_and_clipped: "micro_batches", zeroed: "set_to_none",
-    evaluated: "no_grad", unread: "unread_output", emptied: "empty_cache", micro_batches: "micro_batches",
+    evaluated: "no_grad", unread: "unread_output", emptied: "empty_cache", collected: "collect",
+    micro_batches: "micro_batches",
     attention: "sdpa", kernels_of_attention: "sdp_kernel", other_types: "",
     compiled: "compile"}  # only if it is named, as it takes longer than the others together
 

@@ -14,10 +14,10 @@ import importlib
 from memreplay_record.remedies.change import Change
 
 NAMES = ("option", "constructor", "fused", "foreach", "set_to_none", "no_grad", "unread_output", "last_logits",
-         "empty_cache", "sdpa", "hf_attention", "kv_cache", "train_mode", "chunked_loss", "fused_head", "liger",
-         "compile", "checkpoint", "hf_checkpoint", "micro_batches", "ddp", "zero", "fsdp", "offload", "host_state",
-         "sdp_kernel", "autocast", "bf16", "bf16_state", "eight_bit", "adafactor", "sgd", "step_in_backward",
-         "roofline")
+         "empty_cache", "collect", "sdpa", "hf_attention", "kv_cache", "train_mode", "chunked_loss", "fused_head",
+         "liger", "compile", "checkpoint", "hf_checkpoint", "micro_batches", "ddp", "zero", "fsdp", "offload",
+         "host_state", "sdp_kernel", "autocast", "bf16", "bf16_state", "eight_bit", "adafactor", "sgd",
+         "step_in_backward", "roofline")
 
 
 def module(name):

@@ -119,7 +119,8 @@ def is_plain_or_sum(input, target, reduction="mean", **others):
 def apply(change, argument):
     torch, meet = change.torch, change.meeting()
     functional = torch.nn.functional
-    made = {"F": types.SimpleNamespace(cross_entropy=functional.cross_entropy), "ChunkedCrossEntropy": _make(torch, functional)}
+    made = {"F": types.SimpleNamespace(cross_entropy=functional.cross_entropy),
+            "ChunkedCrossEntropy": _make(torch, functional)}
     exec(_IN_LIBRARY, made)
     cross_entropy = functional.cross_entropy
 

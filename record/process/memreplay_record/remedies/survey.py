@@ -10,6 +10,7 @@ import sys
 import weakref
 
 from memreplay_record import frames, notes, on_import
+from memreplay_record._holders import CYCLE
 from memreplay_record._lost import fields_of, name_of, quietly
 from memreplay_record._request import statement_at, tree_of
 from memreplay_record.remedies import (
@@ -308,6 +309,7 @@ class Optimizer:
     def __init__(self, optimizer, made):
         self.cls, self.made = type(optimizer), made
         self.call = made.call if made is not None else Call("", 0)
+        self.stepped = call_of(own_frame())
         groups = fields_of(optimizer).get("param_groups")
         group = groups[0] if groups else {}
         self.foreach, self.fused = group.get("foreach"), group.get("fused")
@@ -349,6 +351,7 @@ class Seen:
         self.classes = set()  # names of those of modules and optimizers, which changes may name
         self.optimizers = {}  # class -> Optimizer
         self.generation = None  # the Call of generate() of Transformers, without a cache of the script
+        self.leaves_garbage = False  # cycles of references kept tensors beyond a step
         self.compiled = False  # torch.compile(): modules were not looked at
         self.backward = False  # there was a backward pass
         self.forbids_kernels = None  # the Call that keeps scaled_dot_product_attention() from kernels without scores
@@ -629,4 +632,5 @@ class SurveyingNotes(notes.Notes):
 
     def taken(self):
         self.seen.compiled = bool(self._is_compiled)
+        self.seen.leaves_garbage = any(row["path"].startswith(CYCLE) for row in self.holders.found().get("kept", ()))
         return super().taken()
