@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
@@ -23,23 +24,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kAdviseFileDescription[] =
-    "Finds which change of the script would lower the peak of a recording, or make it fit:\n"
-    "activation checkpointing, activations on the host, the loss in chunks, the optimizer\n"
-    "without foreach, gradients and leaks freed earlier, settings, and these together. Each\n"
-    "is found by editing the recording and replaying it, at most 20 times (docs/advise.md).\n"
-    "\n"
-    "advise SMALL=8 LARGE=16 --batch_size=32 answers for a value that was not recorded: SMALL\n"
-    "and LARGE are recordings of one script with --batch_size=8 and 16, or of any other\n"
-    "argument, and each allocation grows with it as it does from one to the other.\n"
-    "--batch_size=? adds a column: the largest value that fits, as it is and with each change.\n"
-    "\n"
-    "The goal is --card. Without it, it is the recorded GPU where memory ran out, and\n"
-    "otherwise the lowest peak.\n"
-    "\n"
-    "The exit status is 1 if there is a goal and nothing reaches it, or if --card is given for\n"
-    "a recording that is only a part of the run: the whole may need more.";
 
 struct AdviseFileFlags {
   FileFlags file;
@@ -108,7 +92,7 @@ absl::StatusOr<proto::Report> AdviseValues(const std::vector<ValuedFile>& files,
 
 absl::StatusOr<int> RunAdviseRecording(const CommandLine& line) {
   AdviseFileFlags options;
-  FlagSet flags("advise [recording] FILE... [flags]", kAdviseFileDescription);
+  FlagSet flags("advise [recording] FILE... [flags]", kAdviseRecordingHelp);
   AddCapacityFlag(&flags, &options.file.settings,
                   "the memory that it should fit into: that of a GPU, such as rtx-4090, or a size\n"
                   "that is available to PyTorch",

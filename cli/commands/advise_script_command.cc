@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/record_flags.h"
 #include "cli/flags/replay_flags.h"
@@ -29,45 +30,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kAdviseDescription[] =
-    "Finds out which changes to a PyTorch script make it fit a GPU. The script runs on a\n"
-    "simulated GPU as it is, and then with each change that may help: allocator settings,\n"
-    "activation checkpointing, saved tensors on the host, the loss in chunks, the optimizer's\n"
-    "step, autocast, no_grad in evaluation, outputs that nothing reads and others\n"
-    "(docs/advise.md). Where no single change is enough, pairs and triples follow. The answer\n"
-    "ranks the changes by what they cost and ends with the best one, exactly as it was run: as\n"
-    "variables and arguments of the command, and as a patch. --patch 2 prints that of row 2.\n"
-    "torch.compile takes minutes and is tried only with --try compile:MODEL.\n"
-    "\n"
-    "The script's files stay as they are: Python reads the patched text instead. A change that\n"
-    "cannot be written as a patch is made in the running process, and the answer says so. One\n"
-    "that alters what is computed is marked. The first three that fit are confirmed on a\n"
-    "simulated GPU of the given size.\n"
-    "\n"
-    "--card may be given several times: --card rtx-3060 --card a100-sxm-40gb.\n"
-    "\n"
-    "With --ranks N, changes that use N GPUs are tried as well: FSDP2, ZeRO, DDP, each rank with\n"
-    "its part of the batch. Where the script is a job of several ranks, or becomes one, every\n"
-    "rank is run, and the one that needs most counts; --rank K runs this one alone.\n"
-    "\n"
-    "The script should be short: two iterations are enough, and --steps 2 ends it after two\n"
-    "steps of its optimizer. Results are cached, as for fit\n"
-    "script.\n"
-    "\n"
-    "--batch_size=64, or any other argument of the script with a number, makes all runs with\n"
-    "that value: the answer is what makes it fit with it. --batch_size=? adds a column: the\n"
-    "largest value with which the script fits as it is, and with each change. The script gets\n"
-    "--batch_size=N at the end, or N in place of each ? in ARGUMENTS.\n"
-    "\n"
-    "All flags stand before PROGRAM; what follows its name is its own.\n"
-    "\n"
-    "advise FILE --card NAME, without a script, answers for a recording, by editing it; and\n"
-    "advise A=8 B=16 --batch_size=? --card NAME for recordings with two values of an argument;\n"
-    "see memreplay advise recording --help.\n"
-    "\n"
-    "The exit status is 1 if nothing that was tried makes the script fit. Ctrl-C or SIGTERM ends\n"
-    "it with the rows that are known by then, and exit status 130 or 143.";
 
 struct AdviseFlags {
   AdviceQuestion question;
@@ -113,7 +75,7 @@ absl::Status PrintPatch(const proto::Advice& advice, int64_t number) {
 
 FlagSet FlagsOf(AdviseFlags* options) {
   FlagSet flags("advise [script] --card NAME [--KEY=N] [--KEY=?] [flags] [--] PROGRAM [ARGUMENTS]",
-                kAdviseDescription);
+                kAdviseScriptHelp);
   flags.AddTexts("card", "NAME", &options->cards,
                  "the GPU that the script should fit; record --card list prints those known;\n"
                  "of several, the answer says which it fits, and with which change");

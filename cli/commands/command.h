@@ -1,5 +1,5 @@
-// The subcommands of memreplay and their forms. A new one takes a file <name>_command.cc, a
-// declaration here and a row in commands.cc.
+// The subcommands of memreplay and their forms. A new one takes a file <name>_command.cc,
+// a text help/<name>.txt, a declaration here and a row in commands.cc.
 #pragma once
 
 #include <string>

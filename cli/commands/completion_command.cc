@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/help_text.h"
 #include "cli/io/output.h"
@@ -18,15 +19,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kCompletionDescription[] =
-    "Prints a script with which a shell completes commands and flags, or a page for man. Both\n"
-    "are generated from the output of --help. To install them:\n"
-    "\n"
-    "  memreplay completion bash > ~/.local/share/bash-completion/completions/memreplay\n"
-    "  memreplay completion zsh > \"${fpath[1]}/_memreplay\"\n"
-    "  memreplay completion fish > ~/.config/fish/completions/memreplay.fish\n"
-    "  memreplay completion man > ~/.local/share/man/man1/memreplay.1";
 
 absl::StatusOr<std::vector<CommandHelp>> AllHelp() {
   std::vector<CommandHelp> all;
@@ -76,7 +68,7 @@ absl::Status AddModels(std::vector<CommandHelp>* all) {
 }  // namespace
 
 absl::StatusOr<int> RunCompletion(const CommandLine& line) {
-  FlagSet flags("completion bash|zsh|fish|man", kCompletionDescription);
+  FlagSet flags("completion bash|zsh|fish|man", kCompletionHelp);
   const absl::StatusOr<std::vector<std::string>> words = flags.Parse(line.args);
   if (!words.ok()) return Within("completion", words.status());
   if (flags.help_requested()) return ShowHelp(line, flags);

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "cli/commands/command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
@@ -82,12 +83,7 @@ std::string JoinedNames() {
 }
 
 std::string Description() {
-  std::string text =
-      "Writes a file in another format. The format of IN is detected from its content, that\n"
-      "of OUT from --to or its extension; if OUT is -, the output goes to standard output.\n"
-      "What the format cannot hold is left out and listed on standard error.\n"
-      "\n"
-      "formats:";
+  std::string text = StrCat(kConvertHelp, "\nformats:");
   const auto add = [&text](std::string_view name, std::string_view description,
                            std::string_view extensions) {
     StrAppend(&text, "\n  ", name, std::string(name.size() < 24 ? 24 - name.size() : 1, ' '),

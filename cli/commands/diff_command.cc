@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/commands/command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
@@ -19,13 +20,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kDiffDescription[] =
-    "Compares two files, or two reports written by --json: peaks, the final state, events by\n"
-    "action and settings; for files also what each stack held at the peak, and the steps of\n"
-    "the training loop.\n"
-    "\n"
-    "The exit status is 0, however much they differ.";
 
 constexpr uint64_t kMaxReportBytes = uint64_t{1} << 30;
 
@@ -52,7 +46,7 @@ absl::StatusOr<DiffSide> OpenSide(const std::string& path) {
 absl::StatusOr<int> RunDiff(const CommandLine& line) {
   bool json = false;
   HeldOptions held{.top = kDiffStacks, .filter = ""};
-  FlagSet flags("diff A B [flags]", kDiffDescription);
+  FlagSet flags("diff A B [flags]", kDiffHelp);
   AddHeldFlags(&held, &flags);
   flags.AddSwitch("json", &json, "print the report as JSON");
   const absl::StatusOr<std::vector<std::string>> files = flags.Parse(line.args);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/commands/command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/io/output.h"
 #include "report/message/explain.h"
@@ -21,17 +22,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kExplainDescription[] =
-    "Says what ran out of memory in LOG, why, and what to do: of an error text or a whole\n"
-    "log (the last failure; others are counted) of PyTorch on CUDA, HIP, XPU, NPU or MPS,\n"
-    "cuBLAS, cuDNN, NCCL, DataLoader, the kernel, vLLM, SGLang, Ray and others. LOG is a\n"
-    "file, - for standard input, or the text itself. Tables of nvidia-smi and of\n"
-    "torch.cuda.memory_summary() in it, or alone, are read too.\n"
-    "\n"
-    "docs/oom.md lists the forms that are read and defines the verdicts.\n"
-    "\n"
-    "The exit status is 1 if a failure was found and explained, 2 if none was found.";
 
 // Pipes and devices may be endless.
 constexpr uint64_t kMaxStream = uint64_t{8} << 30;
@@ -95,7 +85,7 @@ absl::StatusOr<int> PrintExplanation(const std::string& source, bool json) {
 
 absl::StatusOr<int> RunExplain(const CommandLine& line) {
   bool json = false;
-  FlagSet flags("explain LOG [flags]", kExplainDescription);
+  FlagSet flags("explain LOG [flags]", kExplainHelp);
   flags.AddSwitch("json", &json, "print the answer as JSON: explanation (proto/explanation.proto)");
   const absl::StatusOr<std::vector<std::string>> logs = flags.Parse(line.args);
   if (!logs.ok()) return Within("explain", logs.status());

@@ -5,6 +5,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
@@ -17,27 +18,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kFitDescription[] =
-    "Finds the smallest device memory on which a file or a training run (MODEL, see\n"
-    "memreplay synth) survives, for each --conf or, without --conf, for the file's own\n"
-    "settings, the defaults and expandable segments. Every size tried is a complete replay;\n"
-    "the sizes closest to the limit are listed.\n"
-    "\n"
-    "fit script --batch_size=? --card NAME -- train.py finds the largest value with which a\n"
-    "PyTorch script fits on a simulated GPU, by running it; see fit script --help.\n"
-    "\n"
-    "The replay of a recording that began with memory in use starts with only what was live\n"
-    "then, allocated again.\n"
-    "\n"
-    "MODEL --batch_size=? --capacity=12GiB finds the largest batch instead, for the memory\n"
-    "that is available to the allocator. The question mark may also stand for block_size,\n"
-    "seq_len or the number of layers, and FILE --set NAME=? finds a parameter of a\n"
-    "schedule, on the schedule's own device unless --capacity is given. A table per setting\n"
-    "lists what was tried: the peak, or the phase and the tensor at which memory runs out.\n"
-    "\n"
-    "The exit status is 1 if the recording is not reproduced, the file contradicts itself,\n"
-    "or no value fits under any setting.";
 
 struct FitFlags {
   FileFlags file;
@@ -74,7 +54,7 @@ absl::StatusOr<int> FindValue(const Inputs& inputs, const FitFlags& options) {
 
 absl::StatusOr<int> RunFit(const CommandLine& line) {
   FitFlags options;
-  FlagSet flags("fit FILE...|MODEL [flags]", kFitDescription);
+  FlagSet flags("fit FILE...|MODEL [flags]", kFitHelp);
   AddConfsFlag(&flags, &options.confs, "settings; may be given several times");
   AddTorchFlag(&options.file.settings.torch, &flags);
   AddDeviceFlags(&flags, &options.file.settings);

@@ -13,6 +13,7 @@
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
 #include "cli/commands/gpu_card.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
@@ -31,18 +32,6 @@ namespace memreplay {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-constexpr char kGpuDescription[] =
-    "Replays a file on a real GPU with the same allocator code and compares every decision\n"
-    "with the simulation: predicted next to measured.\n"
-    "\n"
-    "A recording is replayed under its own settings, a schedule under those in its header;\n"
-    "flags override both. A file that does not fit on the GPU is rejected before anything is\n"
-    "allocated. Ctrl-C releases all memory. This requires NVIDIA's driver but no CUDA toolkit.\n"
-    "\n"
-    "The exit status is 1 if the simulation does not reproduce a decision or a response of\n"
-    "the device even with the driver's addresses, or if a block does not hold the pattern it\n"
-    "was filled with; 2 if there is no GPU or the driver reports an error.";
 
 struct GpuFlags {
   FileFlags file;
@@ -111,8 +100,7 @@ absl::Status WriteCosts(const std::string& path, const Inputs& inputs, proto::Gp
 
 absl::StatusOr<int> RunGpu(const CommandLine& line) {
   GpuFlags options;
-  FlagSet flags("gpu FILE...|MODEL [flags]\n       memreplay gpu --costs-out FILE",
-                kGpuDescription);
+  FlagSet flags("gpu FILE...|MODEL [flags]\n       memreplay gpu --costs-out FILE", kGpuHelp);
   AddConfFlag(&flags, &options.file.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
   AddTorchFlag(&options.file.settings.torch, &flags);
   AddCapacityFlag(

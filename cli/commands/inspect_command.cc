@@ -6,6 +6,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
@@ -19,14 +20,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kInspectDescription[] =
-    "Reports what is in a file: devices, streams, pools, events, recorded peaks, the final\n"
-    "state and its fragmentation, how complete the history is, the settings, and which\n"
-    "PyTorch release wrote it. A recording that several releases may have written, or whose\n"
-    "settings may have changed without a note, is replayed to find out.\n"
-    "\n"
-    "The exit status is 1 if the file contradicts itself.";
 
 // The content of a file can be reported even if its settings are valid in no release.
 absl::StatusOr<OpenedFile> OpenAnyway(const std::string& file, const InspectQuestion& question,
@@ -46,7 +39,7 @@ absl::StatusOr<OpenedFile> OpenAnyway(const std::string& file, const InspectQues
 absl::StatusOr<int> RunInspect(const CommandLine& line) {
   FileFlags options;
   InspectQuestion question;
-  FlagSet flags("inspect FILE... [flags]", kInspectDescription);
+  FlagSet flags("inspect FILE... [flags]", kInspectHelp);
   AddDeviceFlag(&options.device, &flags);
   flags.AddSwitch("deep", &question.deep,
                   "also replay the file: memory over time, what it is for (parameters, gradients,\n"

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "cli/commands/command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/replay_flags.h"
 #include "cli/io/output.h"
@@ -14,22 +15,10 @@
 #include "trace/value/strings.h"
 
 namespace memreplay {
-namespace {
-
-constexpr char kLintDescription[] =
-    "Reports what is wrong, useless or risky in CONF, a PYTORCH_CUDA_ALLOC_CONF string: what\n"
-    "the PyTorch release rejects, keys without effect, harmful combinations, values that a\n"
-    "later settings string would reset, and which variable the release reads. With NAME=CONF\n"
-    "it checks the name of the variable too.\n"
-    "\n"
-    "The exit status is 1 if the release rejects the settings.";
-
-}  // namespace
-
 absl::StatusOr<int> RunLint(const CommandLine& line) {
   bool json = false;
   std::optional<std::string> version;
-  FlagSet flags("lint CONF [flags]", kLintDescription);
+  FlagSet flags("lint CONF [flags]", kLintHelp);
   AddTorchFlag(&version, &flags);
   flags.AddSwitch("json", &json, "print the report as JSON");
   const absl::StatusOr<std::vector<std::string>> confs = flags.Parse(line.args);

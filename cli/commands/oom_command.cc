@@ -4,6 +4,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/record_flags.h"
@@ -18,26 +19,6 @@
 namespace memreplay {
 namespace {
 
-constexpr char kOomDescription[] =
-    "Reports why memory ran out: what was requested, where all the memory of the GPU was at\n"
-    "that moment, what pins the free parts of it, and what would have helped. Every change\n"
-    "that it suggests was simulated.\n"
-    "\n"
-    "The out-of-memory event is the recorded one, or the last if there are several. With\n"
-    "--capacity, --conf or --fraction, and for schedules, the file is replayed on such a\n"
-    "device and the first out-of-memory event is examined. --message explains an error text\n"
-    "or a log instead, as the command explain does.\n"
-    "\n"
-    "verdicts: TOO LARGE        the file needs more at once than the device has\n"
-    "          MEMORY SHORTAGE  even without fragmentation there was not enough memory\n"
-    "          FRAGMENTATION    there was enough memory, but in pieces\n"
-    "          LEAK             every step leaves something behind\n"
-    "          PENDING FREE     the request succeeds when repeated after a synchronisation\n"
-    "\n"
-    "The exit status is 1 if memory runs out, 0 if it does not. It is 1 as well if neither is\n"
-    "known: of a file without events, and of a given device if the recording is only a part\n"
-    "of the run.";
-
 struct OomFlags {
   FileFlags file;
   OomReportOptions report;
@@ -50,7 +31,7 @@ absl::StatusOr<int> RunOom(const CommandLine& line) {
   OomFlags options;
   // The rules of another release may be compared with the same recording.
   options.file.settings.torch_is_as_recorded = true;
-  FlagSet flags("oom FILE...|MODEL [flags]", kOomDescription);
+  FlagSet flags("oom FILE...|MODEL [flags]", kOomHelp);
   AddCapacityFlag(&flags, &options.file.settings,
                   "replay on a device with this much memory, such as 16GiB, with that of a GPU,\n"
                   "such as rtx-4090, or unlimited");

@@ -8,6 +8,7 @@
 
 #include "absl/algorithm/container.h"
 #include "cli/commands/command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/record_flags.h"
 #include "cli/io/output.h"
@@ -26,31 +27,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kRecordDescription[] =
-    "Runs a PyTorch script, unmodified and with its own CUDA build of PyTorch, and records\n"
-    "every allocation of GPU memory in a snapshot that all other commands read. PROGRAM is a\n"
-    "script, -m MODULE, or a command that starts Python, such as torchrun or accelerate\n"
-    "launch. Assignments A=B of environment variables may precede it.\n"
-    "\n"
-    "With --card the script runs on a simulated GPU: no GPU is needed, kernels do nothing, and\n"
-    "everything else is PyTorch's own code. Small tensors still get correct values, so scripts\n"
-    "that branch on them take the same branch as on a real GPU. Values that the script reads\n"
-    "although they were never computed are listed at the end, with the line that read them.\n"
-    "docs/record.md describes what is exact and what is assumed. Without --card the script is\n"
-    "recorded on the GPU of this machine.\n"
-    "\n"
-    "If there are several processes, each writes its own file, snapshot.rank0.pickle and so\n"
-    "on, whether this command starts torchrun or torchrun, srun or mpirun starts this command.\n"
-    "A script that marks its steps with memreplay.step(i) or record_function gets a report by\n"
-    "step.\n"
-    "\n"
-    "The answer says that the script fits only if it ran to its end and memory did not run out.\n"
-    "If it fails by an error about memory, raised or printed, as servers do, it does not fit.\n"
-    "\n"
-    "The exit status is that of the script (128 + N if signal N ended it). If that is 0, it is 1\n"
-    "if memory ran out, a recording is lost, or the model of the allocator does not reproduce\n"
-    "a snapshot.";
 
 // For tests: after how many seconds without anything the command says so, rather than 60.
 constexpr char kQuietSeconds[] = "MEMREPLAY_RECORD_QUIET";
@@ -122,7 +98,7 @@ absl::StatusOr<proto::RecordReport> Record(RecordOptions options) {
 absl::StatusOr<int> RecordProgram(const CommandLine& line) {
   RecordFlags options;
   RecordOptions& run = options.run;
-  FlagSet flags("record [flags] [--] PROGRAM [ARGUMENTS]", kRecordDescription);
+  FlagSet flags("record [flags] [--] PROGRAM [ARGUMENTS]", kRecordHelp);
   flags.AddText("card", "NAME", &run.card,
                 "the GPU to simulate; --card list prints those known, and\n"
                 "custom:12GiB,cc=8.9,sms=46 is one of your own");

@@ -6,6 +6,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
@@ -26,19 +27,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kReplayDescription[] =
-    "Replays the memory requests in a file through PyTorch's caching allocator.\n"
-    "\n"
-    "Without --conf, --torch, --capacity and --fraction a recording is replayed as it\n"
-    "happened, under its own settings and with the driver's recorded responses, and every\n"
-    "event and final block is compared with the recording. With any of these flags it is\n"
-    "replayed on a simulated device under those settings, and the report shows what changes.\n"
-    "Schedules are always replayed on a simulated device; flags override their header.\n"
-    "\n"
-    "The exit status is 1 if the replay differs from the recording, memory runs out where it\n"
-    "did not in the recording, the file contradicts itself, or --capacity is given for a\n"
-    "recording that is only a part of the run: the whole may need more.";
 
 constexpr size_t kTerminalColumns = 32;  // of the timeline
 
@@ -191,7 +179,7 @@ absl::Status CheckCall(const std::vector<std::string>& files, const Inputs& inpu
 
 absl::StatusOr<int> RunReplay(const CommandLine& line) {
   ReplayFlags options;
-  FlagSet flags("replay FILE...|MODEL [flags]", kReplayDescription);
+  FlagSet flags("replay FILE...|MODEL [flags]", kReplayHelp);
   AddConfFlag(&flags, &options.file.settings.conf, "PYTORCH_CUDA_ALLOC_CONF to replay under");
   AddSettingsFlags(&options.file.settings, &flags);
   AddStartFlag(&options.start, &flags);

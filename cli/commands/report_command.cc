@@ -14,6 +14,7 @@
 
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
@@ -28,17 +29,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kReportDescription[] =
-    "Writes a page about a replay: one HTML file for any browser that loads nothing else.\n"
-    "It shows the answer, and why memory ran out where it did; every allocation as a band over\n"
-    "time, below the line of reserved memory; the blocks, their stacks and who holds what at\n"
-    "any moment or between two moments; fragmentation, streams, pools and diagnostics.\n"
-    "\n"
-    "What is replayed, and how, is the same as for memreplay replay, except that each --conf\n"
-    "is another run whose timeline is drawn over the first.\n"
-    "\n"
-    "The exit status is that of memreplay replay; the runs of --conf do not count.";
 
 struct ReportFlags {
   FileFlags file;
@@ -129,7 +119,7 @@ absl::StatusOr<int> RunReport(const CommandLine& line) {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   ReportFlags options;
-  FlagSet flags("report FILE...|MODEL [flags]", kReportDescription);
+  FlagSet flags("report FILE...|MODEL [flags]", kReportHelp);
   flags.AddText("out", "PAGE", &options.output,
                 "where to write the page: a file, a directory, or - for standard output;\n"
                 "the default is FILE's name with .html, in the current directory. One page\n"

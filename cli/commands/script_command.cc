@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/record_flags.h"
 #include "cli/flags/replay_flags.h"
@@ -22,38 +23,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kFitScriptDescription[] =
-    "Runs a PyTorch script on a simulated GPU, repeatedly, and finds the largest value of one\n"
-    "of its arguments for which memory does not run out. --KEY=? names the argument: the\n"
-    "script gets --KEY=N at the end, or N in place of each ? in ARGUMENTS, where --KEY=? may\n"
-    "also stand alone. All other flags stand before PROGRAM; what follows its name is its own.\n"
-    "\n"
-    "Values between the largest that fits and the smallest that does not are tried, several at\n"
-    "a time. They are integers, or with --step 0.01 such decimal numbers. An argument whose\n"
-    "name has 'utilization' or 'fraction' is one between 0 and 1, found to 0.01.\n"
-    "\n"
-    "A value does not fit either if the script itself ends because memory is too little, as\n"
-    "vLLM and SGLang do. Where they say to increase the argument, larger values are tried. A\n"
-    "server that does not end by itself is stopped with --until.\n"
-    "\n"
-    "Results are cached: the same script, arguments, GPU and PyTorch are not run twice. The\n"
-    "cache notices changes to Python files that the script imports, but not changes to its\n"
-    "data (--no-cache).\n"
-    "\n"
-    "The exit status is 1 if no value fits on some GPU. Ctrl-C or SIGTERM ends the search with\n"
-    "the bounds that are known by then, and exit status 130 or 143.";
-
-constexpr char kSweepScriptDescription[] =
-    "Runs a PyTorch script on simulated GPUs with several values of one of its arguments and\n"
-    "ranks them: those that fit first, then by peak reserved memory. --KEY=A,B,C names the\n"
-    "argument and its values; --card and --conf may be given several times, and every\n"
-    "combination is run.\n"
-    "\n"
-    "Results are cached, as for fit script.\n"
-    "\n"
-    "The exit status is 1 if memory runs out in every run. Ctrl-C or SIGTERM ends it with the\n"
-    "rows that are known by then, and exit status 130 or 143.";
 
 struct ScriptFlags {
   ValueQuestion question;
@@ -123,7 +92,7 @@ absl::StatusOr<int> RunScript(bool is_fit, const CommandLine& line) {
   question.finds_largest = is_fit;
   FlagSet flags(is_fit ? "fit script --KEY=? [flags] [--] PROGRAM [ARGUMENTS]"
                        : "sweep script --KEY=A,B,C [flags] [--] PROGRAM [ARGUMENTS]",
-                is_fit ? kFitScriptDescription : kSweepScriptDescription);
+                is_fit ? kFitScriptHelp : kSweepScriptHelp);
   flags.AddTexts("card", "NAME", &question.cards,
                  "a GPU to simulate, may be given several times; see record --card list");
   AddConfsFlag(&flags, &question.confs,

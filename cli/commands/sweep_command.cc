@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "cli/commands/command.h"
 #include "cli/commands/file_command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
@@ -28,19 +29,6 @@ namespace {
 
 constexpr uint64_t kMaxCostsBytes = uint64_t{16} << 20;
 constexpr uint64_t kMaxSweepsBytes = uint64_t{1} << 30;
-constexpr char kSweepDescription[] =
-    "Replays a file under many settings and ranks them: those that survive first, then by\n"
-    "peak reserved memory, retries and driver calls. Without --conf it searches the settings\n"
-    "that the PyTorch release accepts and prints the best few as lines to paste.\n"
-    "\n"
-    "First it replays the file under its own settings and reports how closely that agrees\n"
-    "with the recording.\n"
-    "\n"
-    "sweep script runs a PyTorch script on simulated GPUs; see sweep script --help.\n"
-    "\n"
-    "The exit status is 1 if the recording is not reproduced, memory runs out under every\n"
-    "setting, or the file contradicts itself.";
-
 struct SweepFlags {
   FileFlags file;
   std::vector<std::string> confs;
@@ -177,7 +165,7 @@ absl::StatusOr<int> AnswerTogether(const Inputs& inputs, const SweepFlags& optio
 
 absl::StatusOr<int> RunSweep(const CommandLine& line) {
   SweepFlags options;
-  FlagSet flags("sweep FILE...|MODEL [flags]", kSweepDescription);
+  FlagSet flags("sweep FILE...|MODEL [flags]", kSweepHelp);
   AddConfsFlag(&flags, &options.confs,
                "settings to try instead of a search; may be given several times");
   AddSettingsFlags(&options.file.settings, &flags);

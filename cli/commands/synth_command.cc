@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_join.h"
 #include "cli/commands/command.h"
+#include "cli/commands/help.h"
 #include "cli/flags/flags.h"
 #include "cli/flags/inputs.h"
 #include "cli/flags/replay_flags.h"
@@ -30,32 +31,6 @@
 
 namespace memreplay {
 namespace {
-
-constexpr char kSynthDescription[] =
-    "Writes the memory requests that a training run will make, without running it. MODEL is\n"
-    "nanogpt (with nanoGPT's own keys) or llama; memreplay synth MODEL --help lists the keys.\n"
-    "CONFIG is a config file like nanoGPT's (key = value); keys on the command line override\n"
-    "it. The schedule goes to standard output as JSON lines, or to the file named by -o. With\n"
-    "--summary or --json the command reports what the run needs instead: by phase, by\n"
-    "category, and where and why memory runs out.\n"
-    "\n"
-    "MODEL [CONFIG] [--KEY=VALUE...] can also be used instead of a FILE with replay, oom,\n"
-    "sweep, fit and gpu; fit MODEL --batch_size=? finds the largest batch.\n"
-    "\n"
-    "Memory use repeats after two iterations and two evaluation passes, so --iterations and\n"
-    "--eval_passes, rather than max_iters and eval_iters, determine how much is written.\n"
-    "\n"
-    "With --summary or --json the exit status is 1 if memory runs out.\n"
-    "\n"
-    "memreplay synth FILE expands a schedule instead (the name of FILE contains a dot or a\n"
-    "slash) or, with --check, reports what it requests; see synth schedule --help.";
-
-constexpr char kSynthProgramDescription[] =
-    "Expands a schedule (text proto or JSON; docs/formats.md) into the requests it stands\n"
-    "for. They go to standard output as JSON lines, or to the file named by -o. With --check\n"
-    "nothing is written: the command reports what the schedule requests in each phase and\n"
-    "what it leaves allocated, using memory in proportion to what is live at once, however\n"
-    "many events there are. All other commands read schedules directly.";
 
 struct SynthFlags {
   SettingsRequest settings;
@@ -151,7 +126,7 @@ std::string KeysHelp(const synth::ModelKind& model) {
 
 absl::StatusOr<int> Synth(const CommandLine& line) {
   SynthFlags options;
-  FlagSet flags("synth MODEL [CONFIG] [--KEY=VALUE...] [flags]", kSynthDescription);
+  FlagSet flags("synth MODEL [CONFIG] [--KEY=VALUE...] [flags]", kSynthHelp);
   flags.AddText("out", "FILE", &options.out, "where to write the schedule; - is standard output");
   flags.AddShort('o', "out");
   flags.AddText("to", "FORMAT", &options.to,
@@ -204,7 +179,7 @@ absl::StatusOr<int> RunSynthSchedule(const CommandLine& line) {
   program::CompileOptions options;
   std::optional<int64_t> max_events;
   bool check = false, json = false;
-  FlagSet flags("synth [schedule] FILE [flags]", kSynthProgramDescription);
+  FlagSet flags("synth [schedule] FILE [flags]", kSynthScheduleHelp);
   flags.AddParsed(
       "set", "NAME=N", "set a parameter of the schedule",
       [&](std::string_view text) { return ReadParameter(text, &options.params, nullptr); },

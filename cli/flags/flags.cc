@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "cli/io/guards.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
@@ -27,8 +28,8 @@ bool AsksForHelp(absl::Span<const std::string> args) {
                      [](const std::string& word) { return word == "--help" || word == "-h"; });
 }
 
-FlagSet::FlagSet(std::string usage, std::string description)
-    : usage_(std::move(usage)), description_(std::move(description)) {
+FlagSet::FlagSet(std::string usage, std::string_view description)
+    : usage_(std::move(usage)), description_(absl::StripSuffix(ToAbsl(description), "\n")) {
   AddUnlisted("memory-limit", "SIZE",
               "stop when more memory of this machine is needed; 0: no limit",
               [](std::string_view text) {

@@ -28,8 +28,8 @@ bool AsksForHelp(absl::Span<const std::string> args);
 class FlagSet {
  public:
   // `usage` is what follows the binary's name: "replay FILE... [flags]".
-  // `description` is shown by --help, wrapped by its author.
-  FlagSet(std::string usage, std::string description);
+  // `description` is shown by --help, wrapped by its author; its last line may end in a newline.
+  FlagSet(std::string usage, std::string_view description);
 
   // Registers --name. `help` is one sentence without a full stop; `value` is
   // the placeholder shown ("SIZE"). Targets keep their value if not given.

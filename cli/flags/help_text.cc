@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "cli/flags/completion.h"
 #include "trace/value/strings.h"
 
 namespace memreplay {
@@ -99,50 +100,8 @@ std::string BashCompletion(const std::vector<CommandHelp>& commands) {
     StrAppend(&cases, "      ;;\n");
   }
   const std::string all = absl::StrJoin(names, " ");
-  return StrCat(
-      "# bash completion of memreplay; made by memreplay completion bash.\n"
-      "_memreplay_words() {\n"
-      "  local previous=$2\n"
-      "  case $1 in\n",
-      cases,
-      "  esac\n"
-      "}\n"
-      "_memreplay_forms() {\n"
-      "  case $1 in\n",
-      forms,
-      "  esac\n"
-      "}\n"
-      "_memreplay() {\n"
-      "  local current=${COMP_WORDS[COMP_CWORD]} name=${COMP_WORDS[1]} words= flags= files= "
-      "forms=\n"
-      "  COMPREPLY=()\n"
-      "  if ((COMP_CWORD == 1)); then\n"
-      "    words='",
-      all,
-      " help --help --version'\n"
-      "  elif [[ $name == help ]]; then\n"
-      "    words='",
-      all,
-      "'\n"
-      "    if ((COMP_CWORD > 2)); then _memreplay_forms \"${COMP_WORDS[2]}\"; words=$forms; fi\n"
-      "  else\n"
-      "    _memreplay_forms \"$name\"\n"
-      "    ((COMP_CWORD > 2)) && [[ \" $forms \" == *\" ${COMP_WORDS[2]} \"* ]] && "
-      "name+=\" ${COMP_WORDS[2]}\"\n"
-      "    ((COMP_CWORD > 2)) && forms=\n"
-      "    _memreplay_words \"$name\" \"${COMP_WORDS[COMP_CWORD-1]}\"\n"
-      "    [[ -z $words && -z $files && $current == -* ]] && words=$flags\n"
-      "  fi\n"
-      "  if [[ -n $words ]]; then\n"
-      "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$current\")\n"
-      "  elif [[ -n $forms ]]; then\n"
-      "    mapfile -t COMPREPLY < <(compgen -W \"$forms\" -- \"$current\"; compgen -f -- "
-      "\"$current\")\n"
-      "  else\n"
-      "    mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
-      "  fi\n"
-      "}\n"
-      "complete -o filenames -F _memreplay memreplay\n");
+  return absl::StrReplaceAll(ToAbsl(kBashCompletion),
+                             {{"@ALL@", all}, {"@CASES@", cases}, {"@FORMS@", forms}});
 }
 
 std::string ZshCompletion(const std::vector<CommandHelp>& commands) {
@@ -180,45 +139,9 @@ std::string ZshCompletion(const std::vector<CommandHelp>& commands) {
         operands.empty() ? "file:_files" : StrCat("what:(", absl::StrJoin(operands, " "), ")"),
         "'\n      ;;\n");
   }
-  return StrCat(
-      "#compdef memreplay\n"
-      "# zsh completion of memreplay; made by memreplay completion zsh.\n"
-      "_memreplay() {\n"
-      "  local -a forms commands=(\n",
-      names,
-      "  )\n"
-      "  if ((CURRENT == 2)); then\n"
-      "    _describe command commands\n"
-      "    return\n"
-      "  fi\n"
-      "  shift words\n"
-      "  ((CURRENT--))\n"
-      "  local name=${words[1]}\n"
-      "  if [[ $name == help ]]; then\n"
-      "    ((CURRENT == 2)) && _describe command commands\n"
-      "    ((CURRENT == 3)) && case ${words[2]} in\n",
-      helps,
-      "    esac\n"
-      "    return\n"
-      "  fi\n"
-      "  case $name in\n",
-      forms,
-      "  esac\n"
-      "  if ((CURRENT > 2 && forms[(Ie)${words[2]}])); then\n"
-      "    name+=\" ${words[2]}\"\n"
-      "    shift words\n"
-      "    ((CURRENT--))\n"
-      "  fi\n"
-      "  case $name in\n",
-      cases,
-      "    *) _files ;;\n"
-      "  esac\n"
-      "}\n"
-      "if [[ ${funcstack[1]} == _memreplay ]]; then\n"  // the first call, which loads the file
-      "  _memreplay \"$@\"\n"
-      "else\n"
-      "  compdef _memreplay memreplay\n"
-      "fi\n");
+  return absl::StrReplaceAll(
+      ToAbsl(kZshCompletion),
+      {{"@CASES@", cases}, {"@FORMS@", forms}, {"@HELPS@", helps}, {"@NAMES@", names}});
 }
 
 std::string FishCompletion(const std::vector<CommandHelp>& commands) {

@@ -27,6 +27,8 @@ WORDS = [
 ]
 LONGEST_LINE = 120
 SUFFIXES = {".h", ".cc", ".js", ".py", ".md", ".proto", ".txtpb", ".css"}
+# Texts of the program that are files of their own.
+TEXTS = ("cli/commands/help/*.txt",)
 # The page that quotes the words, this list of them, and files that other programs wrote.
 EXEMPT = ("docs/style.md", "tests/checks/style.py", "tests/data/", "third_party/d3", "tests/golden")
 WORD_RULES = [(re.compile(pattern, re.IGNORECASE if "k(?:" not in pattern else 0), instead) for pattern, instead in WORDS]
@@ -88,8 +90,9 @@ def is_under(path, entry):
 
 def main(only):
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True)
-    files = [pathlib.Path(name) for name in listed.stdout.split("\n")
-             if pathlib.Path(name).suffix in SUFFIXES and not name.startswith(EXEMPT) and pathlib.Path(name).exists()]
+    files = [path for path in map(pathlib.Path, listed.stdout.split("\n"))
+             if (path.suffix in SUFFIXES or any(path.match(text) for text in TEXTS))
+             and not str(path).startswith(EXEMPT) and path.exists()]
     if only:
         files = [path for path in files if any(is_under(path, entry) for entry in only)]
     shown = [*shared_names(files), *(fault for path in files for fault in faults(path))]
