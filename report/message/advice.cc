@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "hardware/cards.h"
 #include "report/message/amount.h"
+#include "report/message/rows.h"
 #include "report/words/text.h"
 #include "trace/value/strings.h"
 
@@ -41,48 +42,6 @@ std::string Place(const SourceFrame& frame) {
   if (!frame.code.empty()) StrAppend(&place, " (", Shown(frame.code), ")");
   return place;
 }
-
-// What helps in programs that are not PyTorch.
-constexpr struct {
-  std::string_view name;  // that a form's begins with
-  std::string_view kind;
-  std::string_view brief;
-  std::string_view sentence;
-} kPrograms[] = {
-    {"llama.cpp: pinned", "pinned", "do without pinned memory",
-     "It goes on without pinned memory, only slower; GGML_CUDA_NO_PINNED=1 does without it from "
-     "the start."},
-    {"llama.cpp", "reduce", "put fewer layers on the GPU, or take a shorter context",
-     "Put fewer layers on the GPU (-ngl), take a shorter context (-c) or smaller batches (-ub "
-     "256), or a cache or model of fewer bits (-ctk q8_0 -ctv q8_0 -fa on)."},
-    {"Ollama", "host", "take a smaller model or a shorter context",
-     "Take a smaller model or one of fewer bits, or a shorter context (num_ctx), and end other "
-     "programs: the model does not fit into main memory."},
-    {"Metal", "reduce", "use less of the shared memory",
-     "Use less of the shared memory: a smaller batch or context, a model of fewer bits, and fewer "
-     "other programs."},
-    {"ONNX Runtime", "reduce", "limit the arena",
-     "Limit the arena (provider options gpu_mem_limit, arena_extend_strategy=kSameAsRequested), or "
-     "use smaller inputs or batches; a size beyond any GPU is corrupted: look for an earlier "
-     "error."},
-    {"DirectML", "reduce", "use less video memory",
-     "Use less video memory: smaller batches or images, float16, and fewer other programs."},
-    {"TensorRT", "reduce", "give the cache less, or build for smaller batches",
-     "Give the KV cache less (kv_cache_free_gpu_memory_fraction), or build the engine for smaller "
-     "batches and sequences (max_batch_size, max_seq_len), of fewer bits, or over more GPUs."},
-    {"CuPy", "reduce", "release CuPy's pools",
-     "Release what CuPy's pools keep, cupy.get_default_memory_pool().free_all_blocks(), or work in "
-     "smaller arrays."},
-    {"Paddle", "reduce", "use a smaller batch",
-     "Use a smaller batch, or another GPU if nvidia-smi shows other processes; "
-     "FLAGS_fraction_of_gpu_memory_to_use sets how much Paddle takes."},
-    {"LMDeploy", "reduce", "give the cache less",
-     "Give the cache less (--cache-max-entry-count 0.4), take a shorter --session-len, fewer bits, "
-     "or more GPUs (--tp)."},
-    {"RMM", "reduce", "make the pool or the parts smaller",
-     "RMM's pool of GPU memory is full: make it larger, use managed memory "
-     "(rmm.reinitialize(managed_memory=True)), or work in smaller partitions."},
-};
 
 class Adviser {
  public:
@@ -711,28 +670,6 @@ std::vector<Advice> Adviser::Advise() {
   }
   return advice;
 }
-
-constexpr struct {
-  FrameHint hint;
-  std::string_view sentence;
-} kFrameSentences[] = {
-    {FrameHint::kOptimizerTemporaries,
-     "the optimizer's multi-tensor step (_foreach_, _multi_tensor_) makes temporaries as large as "
-     "the parameters"},
-    {FrameHint::kOptimizerState, "the optimizer makes its state in its first step"},
-    {FrameHint::kLoss, "the loss works on logits: tokens x vocabulary"},
-    {FrameHint::kUpcastLogits, "logits are copied to float32, at twice their size in bfloat16"},
-    {FrameHint::kEvaluation, "the evaluation keeps the logits of all batches"},
-    {FrameHint::kAttention, "attention is computed by hand: sequence x sequence for each head"},
-    {FrameHint::kWakeUp, "vLLM was waking up: it maps again all that it had before"},
-    {FrameHint::kCacheCat, "a cache grows by torch.cat: old and new are there at once"},
-    {FrameHint::kConvolution, "a convolution requests its output, and perhaps for a workspace"},
-    {FrameHint::kLoading, "weights are being loaded: checkpoint and model may be there at once"},
-    {FrameHint::kPinning, "page-locked memory is requested"},
-    {FrameHint::kBackward, "it happened in the backward pass, when activations are still held"},
-    {FrameHint::kRecomputing, "activation checkpointing is on already"},
-    {FrameHint::kDataParallel, "DataParallel gathers outputs on one GPU"},
-};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "report/message/passage.h"
+#include "report/message/rows.h"
 #include "report/words/record_faults.h"
 #include "trace/value/strings.h"
 
@@ -233,81 +234,6 @@ void ReadRank(const LogExtract& extract, Facts* facts) {
     facts->rank = NumberAfter(line.substr(0, mpi), "[1,");
   }
 }
-
-constexpr struct {
-  std::string_view words;
-  Circumstance circumstance;
-} kCircumstances[] = {
-    {"cudaMallocAsync", Circumstance::kAsyncIsOn},
-    {"comfy", Circumstance::kComfy},
-    {"Comfy", Circumstance::kComfy},
-    {"C:\\", Circumstance::kWindows},
-    {"D:\\", Circumstance::kWindows},
-    {":\\Users", Circumstance::kWindows},
-    {"\\site-packages\\", Circumstance::kWindows},
-    {"WDDM", Circumstance::kWindows},
-    {"WinError", Circumstance::kWindows},
-    {"os error 1455", Circumstance::kWindows},
-    {"paging file", Circumstance::kWindows},
-    {"Windows 1", Circumstance::kWindows},
-    {"microsoft-standard", Circumstance::kWsl},
-    {"WSL", Circumstance::kWsl},
-    {"wsl2", Circumstance::kWsl},
-    {"/mnt/c/", Circumstance::kWsl},
-    {"NVIDIA GB10", Circumstance::kGb10},
-    {"(GB10", Circumstance::kGb10},
-    {"GB10 ", Circumstance::kGb10},
-    {"DGX Spark", Circumstance::kGb10},
-    {"Jetson", Circumstance::kGb10},
-    {"Tegra", Circumstance::kGb10},
-    {"AGX Orin", Circumstance::kGb10},
-    {"Orin Nano", Circumstance::kGb10},
-    {"NV_ERR_NO_MEMORY", Circumstance::kGb10},
-    {"gfx1151", Circumstance::kStrixHalo},
-    {"gfx1150", Circumstance::kStrixHalo},
-    {"Radeon 8060S", Circumstance::kStrixHalo},
-    {"Radeon 8050S", Circumstance::kStrixHalo},
-    {"Radeon 890M", Circumstance::kStrixHalo},
-    {"Radeon 780M", Circumstance::kStrixHalo},
-    {"RYZEN AI MAX", Circumstance::kStrixHalo},
-    {"Ryzen AI Max", Circumstance::kStrixHalo},
-    {"Strix Halo", Circumstance::kStrixHalo},
-    {"strix-halo", Circumstance::kStrixHalo},
-    {"MIG 1g", Circumstance::kMig},
-    {"MIG 2g", Circumstance::kMig},
-    {"MIG 3g", Circumstance::kMig},
-    {"MIG 4g", Circumstance::kMig},
-    {"MIG 7g", Circumstance::kMig},
-    {"MIG-", Circumstance::kMig},
-    {"docker", Circumstance::kContainer},
-    {"kubernetes", Circumstance::kContainer},
-    {"/vllm/", Circumstance::kVllm},
-    {"EngineCore", Circumstance::kVllm},
-    {"VllmWorker", Circumstance::kVllm},
-    {"vllm serve", Circumstance::kVllm},
-    {"vllm.entrypoints", Circumstance::kVllm},
-    {"gpu_memory_utilization", Circumstance::kVllm},
-    {"sglang/srt", Circumstance::kSglang},
-    {"sglang.launch_server", Circumstance::kSglang},
-    {"mem-fraction-static", Circumstance::kSglang},
-    {"ray::", Circumstance::kRay},
-    {"raylet", Circumstance::kRay},
-    {"/deepspeed/", Circumstance::kDeepSpeed},
-    {"wake_up", Circumstance::kTrainingAndServing},
-    {"/verl/", Circumstance::kTrainingAndServing},
-    {"OpenRLHF", Circumstance::kTrainingAndServing},
-    {"openrlhf", Circumstance::kTrainingAndServing},
-    {"Loading checkpoint shards", Circumstance::kLoadingWeights},
-    {"from_pretrained", Circumstance::kLoadingWeights},
-    {"XPU out of memory", Circumstance::kXpu},
-    {"torch.xpu", Circumstance::kXpu},
-    {"UR_RESULT", Circumstance::kXpu},
-    {"HIP out of memory", Circumstance::kHip},
-    {"HIP error", Circumstance::kHip},
-    {"rocm", Circumstance::kHip},
-    {"NPU out of memory", Circumstance::kNpu},
-    {"torch_npu", Circumstance::kNpu},
-};
 
 // Returns whether nothing is missing at the end of a setting's value.
 bool IsWholeConf(std::string_view conf) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "report/message/amount.h"
 #include "report/message/facts.h"
+#include "report/message/rows.h"
 #include "trace/value/strings.h"
 #include "trace/value/utf8.h"
 
@@ -21,13 +22,6 @@ constexpr size_t kMaxFrames = 400;
 constexpr size_t kMaxFrameLine = 1000;
 constexpr size_t kMaxFile = 400;
 constexpr size_t kMaxCode = 160;
-
-// Paths of code that was installed, not written by the user.
-constexpr std::string_view kInstalled[] = {
-    "site-packages", "dist-packages", "/lib/python", "\\lib\\", "\\Lib\\",
-    "<frozen",       "<string>",      "/torch/",     "/vllm/",  "/sglang/",
-    "/bin/torchrun", "importlib",     "/deepspeed/", "/ray/",   "/runpy.py",
-};
 
 bool Has(std::string_view text, std::string_view words) {
   return text.find(words) != std::string_view::npos;
@@ -129,45 +123,6 @@ bool ReadNotebookCode(std::string_view line, SourceFrame* frame) {
   frame->code = CutText(Trim(rest.substr(std::min(rest.find(' '), rest.size()))), kMaxCode);
   return true;
 }
-
-// What one frame shows. Each text is a list, of which the frame has one word; "": any.
-constexpr struct {
-  FrameHint hint;
-  std::string_view function;
-  std::string_view code = "";
-  std::string_view also = "";  // in the code
-  std::string_view file = "";
-} kHints[] = {
-    {FrameHint::kOptimizerTemporaries, "_multi_tensor_|_foreach_"},
-    {FrameHint::kOptimizerTemporaries, "", "_foreach_"},
-    {FrameHint::kOptimizerState, "", "zeros_like", "",
-     "torch/optim/|torch\\optim\\|deepspeed/ops/adam"},
-    {FrameHint::kLoss, "cross_entropy|log_softmax|nll_loss"},
-    {FrameHint::kLoss, "", "cross_entropy|log_softmax|nll_loss|CrossEntropyLoss"},
-    {FrameHint::kUpcastLogits, "", "logits", ".float()|torch.float32|.to(dtype=torch.float"},
-    {FrameHint::kEvaluation,
-     "nested_concat|evaluation_loop|prediction_loop|torch_pad_and_concatenate"},
-    {FrameHint::kEvaluation, "", "nested_concat"},
-    {FrameHint::kAttention, "eager_attention"},
-    {FrameHint::kAttention, "", "softmax(|matmul(|baddbmm(|einsum(|bmm(",
-     "attn|attention|query|scores|key_states"},
-    {FrameHint::kAttention, "attention|attn", "softmax("},
-    {FrameHint::kWakeUp, "wake_up"},
-    {FrameHint::kCacheCat, "", "torch.cat(", "key|cache|past|value"},
-    {FrameHint::kConvolution, "_conv_forward"},
-    {FrameHint::kConvolution, "", "F.conv|torch.conv"},
-    {FrameHint::kLoading, "",
-     "torch.load(|load_state_dict(|load_checkpoint(|from_pretrained(|load_file("},
-    {FrameHint::kLoading,
-     "load_state_dict|load_checkpoint|load_model|load_weights|create_weights|initialize_model"},
-    {FrameHint::kMoving, "_apply|convert"},
-    {FrameHint::kMoving, "", ".to(device|.cuda(|.to('cuda|.to(\"cuda"},
-    {FrameHint::kPinning, "pin_memory"},
-    {FrameHint::kPinning, "", "pin_memory|PinnedMemory"},
-    {FrameHint::kBackward, "", "run_backward("},
-    {FrameHint::kRecomputing, "", "", "", "utils/checkpoint.py|utils\\checkpoint.py"},
-    {FrameHint::kDataParallel, "", "", "", "parallel/data_parallel.py|parallel\\data_parallel.py"},
-};
 
 }  // namespace
 
