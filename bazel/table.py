@@ -1,7 +1,8 @@
 """Writes the rows of tables as a C++ header: one constexpr array for each table.
 
-    table.py OUT.h HEADER NAME=FILE.tsv...   NAME is kForms, an array of a struct made of the columns, or Form:kForms,
-                                             an array of a struct that HEADER declares
+    table.py OUT.h HEADER NAME=FILE.tsv...   NAME is kForms, an array of a struct made of the columns; Form:kForms,
+                                             an array of a struct that HEADER declares; or Tip:k*Tip, a constant for
+                                             each row, with what the first column has for the asterisk
 
 A table is a file of tab-separated values. Lines that begin with '#' are comments, and empty lines are left out. The
 first other line names the columns:
@@ -54,7 +55,7 @@ def columns(line):
 
 
 def row(line, header, seen):
-    """Returns a row in C++, and adds what identifies it to `seen`."""
+    """Returns the cells of a row in C++, and adds what identifies it to `seen`."""
     cells = line.split("\t")
     if len(cells) != len(header):
         raise ValueError(f"expected {len(header)} columns, found {len(cells)}")
@@ -68,11 +69,11 @@ def row(line, header, seen):
     if key and key in seen:
         raise ValueError(f"{', '.join(key)} has a row already")
     seen.add(key)
-    return f"    {{{', '.join(values)}}},"
+    return values
 
 
 def table(name, path):
-    """Yields the lines of one table's array."""
+    """Returns the lines that define the rows of one table."""
     struct, _, constant_name = name.rpartition(":")
     header, rows, seen = None, [], set()
     for number, line in enumerate(pathlib.Path(path).read_text(encoding="utf-8").splitlines(), 1):
@@ -81,12 +82,20 @@ def table(name, path):
         try:
             if header is None:
                 header = columns(line)
-            else:
-                rows += [f'#line {number} "{path}"', row(line, header, seen)]
+                continue
+            values = row(line, header, seen)
         except ValueError as error:
             raise Fault(f"{path}:{number}: {error}") from error
+        rows.append(f'#line {number} "{path}"')
+        if "*" in constant_name:
+            name_of_row = constant_name.replace("*", values[0].strip('"'))
+            rows.append(f"constexpr {struct} {name_of_row} = {{{', '.join(values[1:])}}};")
+        else:
+            rows.append(f"    {{{', '.join(values)}}},")
     if not rows:
         raise Fault(f"{path}: expected rows")
+    if "*" in constant_name:
+        return rows
     if struct == "":
         types = {"text": "std::string_view", "int": "int"}
         struct = "struct {" + " ".join(f"{types.get(kind, kind)} {name};" for name, kind, _ in header) + "}"

@@ -6,6 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/types/span.h"
 #include "hardware/cards.h"
 #include "report/message/amount.h"
@@ -21,11 +22,6 @@ using Explanation = proto::Explanation;
 constexpr size_t kMaxShown = 120;  // of a path or a line of code
 constexpr double kHighUtilization = 0.9;
 constexpr double kMinUtilization = 0.1;
-
-constexpr char kSnapshot[] =
-    "To see what holds it: torch.cuda.memory._record_memory_history() before the loop, "
-    "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") in an except around it, then memreplay "
-    "oom snapshot.pickle.";
 
 // The most common card among GPUs of one size; the table of hardware/ has the others.
 constexpr std::string_view kUsualCards[] = {
@@ -51,6 +47,10 @@ class Adviser {
   std::vector<Advice> Advise();
 
  private:
+  // `piece` is the $0 of the sentence.
+  void Add(const Tip& tip, std::string_view piece = "") {
+    Add(tip.kind, tip.brief, absl::StrReplaceAll(ToAbsl(tip.sentence), {{"$0", ToAbsl(piece)}}));
+  }
   // `pieces` are the sentence.
   template <typename... Pieces>
   void Add(std::string_view kind, std::string_view brief, const Pieces&... pieces) {
@@ -87,7 +87,7 @@ class Adviser {
   void Record();
   void Snapshot() {
     if (facts_.form->kind != FormKind::kMps && IsCuda() && !IsServer()) {
-      Add("snapshot", "take a snapshot", kSnapshot);
+      Add(kSnapshotTip);
     }
   }
   bool OtherProgram();
@@ -108,10 +108,7 @@ class Adviser {
 
 void Adviser::Setting() {
   if (facts_.form->kind == FormKind::kAsync || facts_[Circumstance::kAsyncIsOn]) {
-    Add("native_allocator", "go back to PyTorch's own allocator",
-        "Take backend:cudaMallocAsync out of the settings (ComfyUI: --disable-cuda-malloc) and set "
-        "expandable_segments:True: cudaMallocAsync ignores it, and what it leaves in pieces shows "
-        "in no figure.");
+    Add(kNativeAllocatorTip);
     return;
   }
   if (facts_[Circumstance::kExpandableIsOn]) {
@@ -119,9 +116,7 @@ void Adviser::Setting() {
     return;
   }
   if (facts_[Circumstance::kWindows] && !facts_[Circumstance::kWsl]) {
-    Add("setting", "set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128",
-        "Set PYTORCH_CUDA_ALLOC_CONF=max_split_size_mb:128 before Python starts; expandable "
-        "segments, which do better, exist on Linux only (WSL too).");
+    Add(kMaxSplitSizeTip);
     return;
   }
   if (facts_.is_before_2_1 && !facts_[Circumstance::kNpu]) {
@@ -147,44 +142,23 @@ void Adviser::Setting() {
 void Adviser::ReduceByFrame() {
   const std::string at = Where(" at ");
   if (facts_[FrameHint::kEvaluation]) {
-    Add("reduce", "keep less of the evaluation",
-        "The evaluation keeps the logits of every batch on the GPU: set eval_accumulation_steps, "
-        "or return only the arg max from preprocess_logits_for_metrics.");
+    Add(kEvaluationTip);
   } else if (facts_[FrameHint::kUpcastLogits] || facts_[FrameHint::kLoss]) {
-    Add("reduce", "make the logits smaller",
-        "The logits (tokens x vocabulary, copied to float32) are what did not fit", at,
-        ": use a fused or chunked cross-entropy, or fewer tokens a step.");
+    Add(kLogitsTip, at);
   } else if (facts_[FrameHint::kOptimizerTemporaries]) {
-    Add("reduce", "do without the optimizer's temporaries",
-        "Give the optimizer fused=True (or foreach=False): the multi-tensor step makes temporaries "
-        "as large as the parameters.");
+    Add(kOptimizerTemporariesTip);
   } else if (facts_[FrameHint::kOptimizerState]) {
-    Add("reduce", "make the optimizer's state smaller",
-        "The optimizer makes its state in its first step (Adam: 8 bytes a parameter in float32): "
-        "use an 8-bit or sharded optimizer, or train fewer parameters.");
+    Add(kOptimizerStateTip);
   } else if (facts_[FrameHint::kAttention]) {
-    Add("reduce", "use fused attention",
-        "Attention by hand keeps a matrix of sequence x sequence for each head", at,
-        ": use torch.nn.functional.scaled_dot_product_attention (Transformers: "
-        "attn_implementation=\"sdpa\").");
+    Add(kAttentionTip, at);
   } else if (facts_[FrameHint::kCacheCat]) {
-    Add("reduce", "preallocate the cache",
-        "A cache that grows by torch.cat is there twice while it grows", at,
-        ": allocate it once for the longest sequence (Transformers: "
-        "cache_implementation=\"static\"), or generate fewer tokens.");
+    Add(kCacheCatTip, at);
   } else if (facts_[FrameHint::kLoading]) {
-    Add("reduce", "load the weights once", "Loading keeps the checkpoint and the model at once", at,
-        ": torch.load(..., map_location=\"cpu\", mmap=True), then load_state_dict(..., "
-        "assign=True); or load in bfloat16, 8 or 4 bits.");
+    Add(kLoadOnceTip, at);
   } else if (facts_[FrameHint::kConvolution]) {
-    Add("reduce", "make the input of the convolution smaller",
-        "A convolution needed its output and a workspace", at,
-        ": smaller images or tiles, or fewer at once; torch.backends.cudnn.benchmark = "
-        "False tries fewer workspaces.");
+    Add(kConvolutionTip, at);
   } else if (facts_[FrameHint::kMoving] && !facts_[FrameHint::kBackward]) {
-    Add("reduce", "make the weights smaller", "It failed while the model moved to the GPU", at,
-        ": load it in bfloat16, 8 or 4 bits, or spread it over GPUs or the CPU "
-        "(device_map=\"auto\").");
+    Add(kMovingTip, at);
   }
 }
 
@@ -238,8 +212,7 @@ void Adviser::OtherProcesses() {
         "See what they are: ps -o pid,user,etime,cmd -p ", pids,
         " (on the host if this is a container), and end what is not needed.");
   }
-  Add("other_process", "take another GPU",
-      "Or run elsewhere: CUDA_VISIBLE_DEVICES=N with a free GPU", gpu, ".");
+  Add(kOtherGpuTip, gpu);
 }
 
 void Adviser::Record() {
@@ -268,65 +241,40 @@ void Adviser::LeaveRoom(std::string_view whom) {
 void Adviser::Library() {
   const std::string_view name = facts_.form->name;
   if (name == "vLLM: cumem_allocator") {
-    Add("lower_utilization", "lower gpu_memory_utilization",
-        "Lower gpu_memory_utilization (0.4 to 0.5 where a trainer shares the GPU): on waking up "
-        "the server must find free what it had.");
-    Add("leave_room", "release the trainer's cache before wake_up()",
-        "Before wake_up(), offload the trainer's optimizer and weights and call "
-        "torch.cuda.empty_cache(); PyTorch's cache is not free to cumem.");
+    Add(kWakeUpUtilizationTip);
+    Add(kWakeUpCacheTip);
     return;
   }
   if (facts_.form->strength < 4) {
-    Add("numbers", "run again with NCCL_DEBUG=WARN",
-        "Run again with NCCL_DEBUG=WARN: the line \"NCCL WARN Cuda failure\" names the call; \"out "
-        "of memory\" there means that the GPU was full.");
+    Add(kNcclDebugTip);
   }
   const std::string who = absl::StrContains(ToAbsl(name), "NCCL") ? "NCCL" : std::string(name);
   LeaveRoom(who);
   if (who == "NCCL") {
-    Add("reduce", "let NCCL take less",
-        "NCCL takes some hundred MiB a communicator: fewer process groups, NCCL_BUFFSIZE=1048576, "
-        "or NCCL_NVLS_ENABLE=0.");
+    Add(kNcclBuffersTip);
   } else if (absl::StrContains(ToAbsl(facts_.form->anchor), "NOT_INITIALIZED")) {
-    Add("check", "rule out an index error",
-        "If nvidia-smi shows room, an earlier kernel failed: CUDA_LAUNCH_BLOCKING=1 shows which "
-        "(an index beyond an embedding or the number of classes is usual).");
+    Add(kIndexErrorTip);
   }
-  Add("numbers", "watch nvidia-smi",
-      "nvidia-smi while it runs shows whether the GPU is full and for whom; settings of "
-      "PYTORCH_CUDA_ALLOC_CONF cannot help, since the call does not go through PyTorch's "
-      "allocator.");
+  Add(kWatchSmiTip);
 }
 
 void Adviser::Host() {
   const std::string_view name = facts_.form->name;
   if (name == "Windows: page file") {
-    Add("host", "make the page file larger",
-        "Make Windows' page file larger (System > Advanced > Virtual memory) or close other "
-        "programs; fewer DataLoader workers load fewer copies of CUDA's libraries.");
+    Add(kHostPageFileTip);
     return;
   }
   if (name.starts_with("Slurm")) {
-    Add("host", "request more memory of Slurm",
-        "Request more main memory of Slurm, --mem or --mem-per-cpu; sacct -j JOB -o MaxRSS,ReqMem "
-        "shows what it had.");
+    Add(kSlurmMemoryTip);
   } else if (name.starts_with("a build")) {
-    Add("host", "compile fewer files at once",
-        "Compile fewer files at once: MAX_JOBS=2 (pip, PyTorch's extensions), make -j2; each "
-        "compiler takes some GiB of main memory.");
+    Add(kCompilerJobsTip);
     return;
   }
   if (absl::StrContains(ToAbsl(name), "Ray")) {
-    Add("host", "run fewer tasks at once on the node",
-        "Run fewer tasks or actors at once on the node (num_cpus= or memory= for each), or make "
-        "them load their data in pieces.");
-    Add("host", "see who holds the memory",
-        "ray logs raylet.out, and the \"Top 10 memory users\" under the error, say which processes "
-        "hold it; the object store counts too.");
+    Add(kRayTasksTip);
+    Add(kRayHoldersTip);
   } else if (facts_[FrameHint::kLoading] || facts_[Circumstance::kLoadingWeights]) {
-    Add("host", "load the weights with less main memory",
-        "Load with less main memory: safetensors, torch.load(..., mmap=True), "
-        "low_cpu_mem_usage=True, and not in every rank at once.");
+    Add(kLoadingHostMemoryTip);
   } else if (facts_.form->kind == FormKind::kKilled) {
     Add("host", "use less main memory",
         "Use less main memory: fewer DataLoader workers, data read in pieces or mapped "
@@ -346,46 +294,28 @@ void Adviser::Host() {
         facts_[Circumstance::kWindows] ? "; on Windows also a larger page file" : "", ".");
   }
   if (facts_.form->kind == FormKind::kKilled) {
-    Add("numbers", "make sure with dmesg",
-        "Make sure: sudo dmesg -T | grep -i \"killed process\" (in Kubernetes: kubectl describe "
-        "pod, reason OOMKilled) names the process and what it had.");
+    Add(kDmesgTip);
   }
-  Add("host", "give it more",
-      "Give it more: the container's limit (docker run --memory, resources.limits), swap, or a "
-      "machine with more memory.");
+  Add(kMoreHostMemoryTip);
 }
 
 void Adviser::Environment() {
   if (facts_.form->kind == FormKind::kBlockLimit ||
       (facts_[Circumstance::kXpu] &&
        facts_[Quantity::kTried].value_or(Amount()).bytes >= (int64_t{4} << 30))) {
-    Add("smaller_request", "keep each tensor below 4 GiB",
-        "Keep each tensor below 4 GiB (a smaller batch, or in chunks)",
-        Where("; this one is made at "), ".");
-    Add("environment", "allow larger blocks",
-        "Newer drivers allow larger blocks: UR_L0_ENABLE_RELAXED_ALLOCATION_LIMITS=1 in the "
-        "environment, with a current Intel driver.");
+    Add(kSmallerTensorsTip, Where("; this one is made at "));
+    Add(kRelaxedLimitsTip);
     return;
   }
   if (facts_[Circumstance::kWsl]) {
-    Add("environment", "give WSL more memory",
-        "Give WSL more memory: memory= and swap= in %USERPROFILE%\\.wslconfig, then wsl "
-        "--shutdown; each GPU allocation is charged there too.");
-    Add("pinned", "do without pinned memory",
-        "Try pin_memory=False: pinned memory is scarce under WSL.");
+    Add(kWslChargesTip);
+    Add(kWslPinnedTip);
   } else if (facts_[Circumstance::kWindows]) {
-    Add("environment", "make the page file larger",
-        "Make Windows' page file larger (System > Advanced > Virtual memory) and close other "
-        "programs: each GPU allocation is charged to it.");
+    Add(kWindowsPageFileTip);
   } else if (IsMaybeWindows()) {
-    Add("environment", "make the page file (WSL: memory= in .wslconfig) larger",
-        "The message lists no process, as on Windows and WSL, where GPU memory is charged to main "
-        "memory and the page file: make the page file larger (WSL: memory= in "
-        "%USERPROFILE%\\.wslconfig), and close other programs.");
+    Add(kMaybeWindowsPageFileTip);
   } else if (facts_[Circumstance::kExpandableIsOn]) {
-    Add("environment", "raise vm.max_map_count",
-        "Raise the number of mappings: sudo sysctl vm.max_map_count=1048576; or leave "
-        "expandable_segments off for a comparison.");
+    Add(kMaxMapCountTip);
   } else {
     Add("environment", "look for a limit outside the program",
         "Look for a limit outside the program: ",
@@ -413,9 +343,7 @@ void Adviser::Serving() {
     const double share = static_cast<double>(free->bytes) /
                          static_cast<double>(std::max<int64_t>(1, capacity->bytes));
     if (facts_[Circumstance::kGb10]) {
-      Add("drop_caches", "drop the page cache",
-          "Drop the page cache just before the start: sync; echo 3 | sudo tee "
-          "/proc/sys/vm/drop_caches.");
+      Add(kDropCachesBeforeStartTip);
     }
     if (*judgement_.utilization < kMinUtilization) {
       OtherProcesses();
@@ -437,9 +365,7 @@ void Adviser::Serving() {
     if (may_raise) {
       Add("raise_utilization", StrCat("raise ", setting), "Or raise ", setting, " to 0.95.");
     }
-    Add("reduce", "make the cache smaller",
-        "Or make the cache smaller: --kv-cache-dtype fp8, or spread the model over more GPUs "
-        "(--tensor-parallel-size).");
+    Add(kSmallerCacheTip);
     return;
   }
   if (facts_.form->anchor == "No available memory for the cache blocks" ||
@@ -449,9 +375,7 @@ void Adviser::Serving() {
           "Raise ", setting, " to ", is_sglang ? "0.9" : "0.95",
           utilization.has_value() ? StrCat(" from ", ratio(*utilization)) : "", ".");
     }
-    Add("reduce", "make the weights smaller or take more GPUs",
-        "Make the weights smaller or spread them: a quantized model, --tensor-parallel-size 2, "
-        "--cpu-offload-gb.");
+    Add(kSmallerWeightsTip);
     Add("reduce", "shrink what is measured",
         is_sglang
             ? "Take less while it works: --chunked-prefill-size 2048, --max-running-requests 16."
@@ -460,15 +384,12 @@ void Adviser::Serving() {
     return;
   }
   if (facts_.form->name == "vLLM: memory changed while profiling") {
-    Add("other_process", "start one server after the other",
-        "Start servers one after the other on a GPU, and end what else runs on it.");
+    Add(kOneServerAtATimeTip);
     OtherProcesses();
     return;
   }
   if (facts_[FrameHint::kLoading] || facts_[Circumstance::kLoadingWeights]) {
-    Add("reduce", "make the weights smaller or take more GPUs",
-        "The weights themselves do not fit: a quantized model, --tensor-parallel-size 2, or "
-        "--cpu-offload-gb.");
+    Add(kLoadingWeightsTip);
     if (facts_[FrameHint::kLoading]) return;
   }
   if (judgement_.utilization.has_value()) {
@@ -491,13 +412,10 @@ void Adviser::Serving() {
 void Adviser::Numbers() {
   const bool is_nvml = absl::StrContains(ToAbsl(facts_.form->name), "NVML");
   if (facts_.has_smi && facts_.form->kind == FormKind::kTable) {
-    Add("numbers", "show the error's own text",
-        "Give the whole text of the error, with its traceback, to memreplay explain.");
+    Add(kWholeErrorTip);
   } else if (facts_.form->kind == FormKind::kOther) {
-    Add("numbers", "see with nvidia-smi who holds the GPU",
-        "nvidia-smi shows who holds the GPU. JAX and TensorFlow take most of it at their start: "
-        "XLA_PYTHON_CLIENT_PREALLOCATE=false, or tf.config.experimental.set_memory_growth.");
-    Add("reduce", "use less memory", "Then use less memory: a smaller batch, or bfloat16.");
+    Add(kOtherFrameworkTip);
+    Add(kUseLessTip);
     return;
   } else {
     // The table may be in the text.
@@ -510,9 +428,7 @@ void Adviser::Numbers() {
         Where(" "), "; then memreplay explain on all of it.");
   }
   if (facts_[Circumstance::kMig] || is_nvml) {
-    Add("environment", "check the slice",
-        "Check which slice the program sees: nvidia-smi -L, and CUDA_VISIBLE_DEVICES=MIG-...; with "
-        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False PyTorch 2.11 and later ask NVML less.");
+    Add(kMigSliceTip);
   }
   Snapshot();
   if (facts_.frame.has_value() || is_nvml || facts_.form->kind == FormKind::kSilentDevice) Reduce();
@@ -525,27 +441,19 @@ void Adviser::TooLarge() {
     ReduceByFrame();
     advice_.back().kind = "smaller_request";
   }
-  Add("smaller_request", "look at the shapes of that one tensor", "Look at the shapes where", at,
-      ": a tensor of this size usually comes of one dimension too many (a broadcast, a "
-      "missing chunk, an image or sequence that was not cut).");
-  Add("reduce", "compute it in pieces",
-      "If it is meant, compute it in pieces, or spread it over GPUs.");
+  Add(kShapesTip, at);
+  Add(kInPiecesTip);
   Record();
 }
 
 void Adviser::Limit() {
   if (facts_.form->kind == FormKind::kMps) {
     Reduce();
-    Add("raise_limit", "raise the watermark",
-        "PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 lifts the limit; then macOS swaps, and may end the "
-        "program: close others first.");
-    Add("release_cache", "release the cache",
-        "torch.mps.empty_cache() between steps returns what is cached.");
+    Add(kMpsWatermarkTip);
+    Add(kMpsCacheTip);
     return;
   }
-  Add("raise_limit", "raise the memory fraction",
-      "Raise or remove the limit: torch.cuda.set_per_process_memory_fraction(), "
-      "per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF, or the framework's setting of it.");
+  Add(kMemoryFractionTip);
   Reduce();
   Snapshot();
 }
@@ -554,8 +462,7 @@ bool Adviser::OtherProgram() {
   for (const auto& row : kPrograms) {
     if (!facts_.form->name.starts_with(row.name)) continue;
     Add(row.kind, row.brief, row.sentence);
-    Add("numbers", "see with nvidia-smi who holds the GPU",
-        "nvidia-smi shows who else holds the GPU while it runs, free -h who holds main memory.");
+    Add(kWhoHoldsTip);
     return true;
   }
   return false;
@@ -590,10 +497,7 @@ std::vector<Advice> Adviser::Advise() {
       break;
     case Explanation::limit: Limit(); break;
     case Explanation::outside:
-      Add("outside", "load fewer libraries into this process",
-          "Find what else takes the GPU in this process: NCCL communicators, a second framework "
-          "(TensorFlow, CuPy, ONNX Runtime), cuDNN's and cuBLAS's workspaces; "
-          "CUDA_MODULE_LOADING=LAZY loads fewer kernels.");
+      Add(kOutsideLibrariesTip);
       Reduce();
       Record();
       break;
@@ -601,57 +505,35 @@ std::vector<Advice> Adviser::Advise() {
     case Explanation::library: Library(); break;
     case Explanation::host: Host(); break;
     case Explanation::pinned:
-      Add("pinned", "do without pinned memory", "Set pin_memory=False in the DataLoader",
-          Where(", or where it is requested: "), ".");
-      Add("pinned", "pin less",
-          "Or pin less: fewer workers, a smaller prefetch_factor, less offload to the CPU.");
+      Add(kPinnedTip, Where(", or where it is requested: "));
+      Add(kPinLessTip);
       if (facts_[Circumstance::kWsl] || facts_[Circumstance::kWindows]) {
-        Add("environment", "give WSL more memory",
-            "Under WSL only a part of main memory can be pinned: raise memory= in "
-            "%USERPROFILE%\\.wslconfig.");
+        Add(kWslPinnedMemoryTip);
       } else {
-        Add("environment", "look at the limits",
-            "Look at ulimit -l and the container's memory limit; under WSL and Windows only a part "
-            "of main memory can be pinned.");
+        Add(kPinnedLimitsTip);
       }
       break;
     case Explanation::shared_memory:
-      Add("shm", "give the container more /dev/shm",
-          "Give it more: docker run --shm-size=8g (or --ipc=host); in Kubernetes an emptyDir of "
-          "medium Memory at /dev/shm. df -h /dev/shm shows what there is.");
-      Add("shm", "use less of it",
-          "Or use less of it: num_workers=0 or fewer, a smaller prefetch_factor, or "
-          "torch.multiprocessing.set_sharing_strategy(\"file_system\").");
+      Add(kMoreShmTip);
+      Add(kLessShmTip);
       break;
     case Explanation::unified:
       if (facts_[Circumstance::kGb10]) {
-        Add("drop_caches", "drop the page cache",
-            "Drop the page cache and close other programs: sync; echo 3 | sudo tee "
-            "/proc/sys/vm/drop_caches. free -h shows what is left; CUDA counts cached files as "
-            "used.");
+        Add(kDropCachesTip);
         Reduce();
       } else {
-        Add("environment", "let the GPU use more of the host's memory",
-            "Let the GPU use more: kernel parameters amdgpu.gttsize and ttm.pages_limit, or the "
-            "BIOS's share for graphics (UMA frame buffer); close other programs.");
+        Add(kGttSizeTip);
         Reduce();
       }
       break;
     case Explanation::serving: Serving(); break;
     case Explanation::not_memory:
       if (facts_.form->kind == FormKind::kBadSize) {
-        Add("fix_size", "find the wrong size", "Find the wrong size", Where(" at "),
-            ": print the shapes, and look for an earlier error (a timeout of NCCL, a "
-            "truncated file) above this one.");
-        Add("check", "run with CUDA_LAUNCH_BLOCKING=1",
-            "CUDA_LAUNCH_BLOCKING=1 shows an earlier kernel's failure where it happens.");
+        Add(kWrongSizeTip, Where(" at "));
+        Add(kLaunchBlockingTip);
       } else {
-        Add("kernel", "make the kernel's blocks smaller",
-            "Make the kernel smaller: block sizes, num_stages or num_warps; a batch or a memory "
-            "setting changes nothing.");
-        Add("kernel", "update or choose another kernel",
-            "If the kernel is a library's, update it or choose another backend (vLLM: "
-            "--attention-backend): it was tuned for a GPU with more shared memory.");
+        Add(kSmallerBlocksTip);
+        Add(kOtherKernelTip);
       }
       break;
     case Explanation::no_numbers: Numbers(); break;

@@ -18,6 +18,13 @@ struct Advice {
   std::string sentence;  // the same in full
 };
 
+// A text of rows/tips.tsv; the sentence may have a place, $0, for what is known of the failure.
+struct Tip {
+  std::string_view kind;
+  std::string_view brief;
+  std::string_view sentence;
+};
+
 inline constexpr size_t kMaxAdvice = 4;
 
 // Returns at most kMaxAdvice pieces of advice, in the order in which to try them. Never empty, and
