@@ -118,7 +118,7 @@ def pieces():
 
 
 class Encoder(nn.Linear):
-    @functools.lru_cache(maxsize=None)
+    @functools.lru_cache(maxsize=None)  # noqa: B019
     def features(self, number):
         return torch.empty(SIZE, dtype=torch.uint8, device="cuda")
 
