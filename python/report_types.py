@@ -1,7 +1,7 @@
 """Writes the messages of a schema as typed classes, which use memreplay/_message.py next to them.
 
-Usage: report_types.py OUTPUT [SCHEMA NAME...]; by default all of proto/report.proto: memreplay/report_types.py. It runs
-when the binary or the wheel is built, so that the schema is written once.
+Usage: report_types.py OUTPUT [SCHEMA NAME...]; by default all of proto/report.proto and proto/record.proto:
+memreplay/report_types.py. It runs when the binary or the wheel is built, so that the schema is written once.
 """
 
 import pathlib
@@ -15,6 +15,7 @@ SCALARS = {
     "double": ("float", "real"),
     "int32": ("int", "integer"),
     "int64": ("int", "integer"),
+    "uint64": ("int", "integer"),
     "bytes": ("str", "path"),
 }
 TOKEN = re.compile(r"//[^\n]*|\"[^\"]*\"|map<\w+, *\w+>|[\w.]+|[{}=;\[\],]|\n")
@@ -125,14 +126,19 @@ def write(message, schema, indent, lines):
     if "Version" in message.enums:
         lines.append(f"{pad}    VERSION = {message.enums['Version'].values['current']}")
     for name, kind, comment in message.fields:
+        if name == "unknown":  # a method of Message; to_dict() has the field
+            continue
         python, reader = annotation(message, kind)
         lines += [f"{pad}    #: {line}" for line in comment]
         lines.append(f"{pad}    {name}: {python} = {reader}")
 
 
-def main(output, schema="proto/report.proto", *names):
+def main(output, *arguments):
+    schemas, names = arguments[:1] or ("proto/report.proto", "proto/record.proto"), arguments[1:]
     root = Message("", None, [])
-    parse(schema, root)
+    for each in schemas:
+        parse(each, root)
+    schema = " and ".join(schemas)
     lines = [f'"""What memreplay says, field by field: {schema} as Python. Generated."""', "",
              "from __future__ import annotations", "", "from typing import Any, Dict, List, Optional", "",
              "from . import _message", "from ._message import Message", ""]

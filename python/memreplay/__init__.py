@@ -15,6 +15,12 @@ It finds out, without a GPU, which changes to a script make it fit one:
 
     memreplay.advise("train.py", card="rtx-4070").advice.rows
 
+It runs a script, a function or a model on a GPU that is not there:
+
+    run = memreplay.estimate(make_model, {"input_ids": ((8, 1024), "int64")}, optimizer=torch.optim.AdamW,
+                             card="rtx-4090")
+    run.fits("rtx-3060"), run.total_bytes, run.breakdown
+
 With one line added to a script, it prints the diagnosis when memory runs out:
 
     memreplay.on_oom("oom.pickle")
@@ -39,10 +45,11 @@ from memreplay._on_oom import on_oom
 from memreplay._program import Error, Unanswered, program, run as _run
 from memreplay._recording import recording, step
 from memreplay._report_oom import report_oom
+from memreplay._simulate import Simulation, estimate, record, simulate
 
 __all__ = [
-    "Answer", "Error", "Explanation", "Recording", "Unanswered", "advise", "explain", "load", "on_oom", "program",
-    "recording", "report_oom", "step"]
+    "Answer", "Error", "Explanation", "Recording", "Simulation", "Unanswered", "advise", "estimate", "explain", "load",
+    "on_oom", "program", "record", "recording", "report_oom", "simulate", "step"]
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -84,12 +84,12 @@ def as_recording(name: str) -> str:
     return as_file(name)
 
 
-def run(args: Sequence[str], timeout: Optional[float] = None,
-        input: Optional[bytes] = None) -> "subprocess.CompletedProcess[bytes]":
-    """Runs the binary for at most `timeout` seconds, with `input` as its standard input.
+def start(args: Sequence[str], timeout: Optional[float] = None,
+          input: Optional[bytes] = None) -> "subprocess.CompletedProcess[bytes]":
+    """Runs the binary for at most `timeout` seconds, with `input` as its standard input, whatever its status.
 
-    Errors: Error, with the binary's message, unless it answered (status 0, or 1: a bad answer), or because it cannot be
-    started with these words; Unanswered if it was killed or took longer. The binary ends if this process is killed.
+    Errors: Error if it cannot be started with these words; Unanswered if it was killed or took longer. The binary ends
+    if this process is killed.
     """
     try:
         # Without input, the standard input is closed, not the caller's.
@@ -100,10 +100,25 @@ def run(args: Sequence[str], timeout: Optional[float] = None,
         raise Unanswered(f"{args[0]}: took longer than {timeout:g} s") from None
     except (OSError, ValueError) as error:  # too many words, or one with a null byte
         raise Error(f"{args[0]}: memreplay cannot be started: {error}") from None
-    if done.returncode in (0, 1):
-        return done
     if done.returncode < 0:
         raise Unanswered(f"{args[0]}: memreplay was ended by signal {-done.returncode}")
+    return done
+
+
+def failure(done: "subprocess.CompletedProcess[bytes]") -> Error:
+    """Returns the binary's message as an error."""
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     message = lines[-1] if lines else f"ended with status {done.returncode} and without a message"
-    raise Error(message[len("memreplay: "):] if message.startswith("memreplay: ") else message)
+    return Error(message[len("memreplay: "):] if message.startswith("memreplay: ") else message)
+
+
+def run(args: Sequence[str], timeout: Optional[float] = None,
+        input: Optional[bytes] = None) -> "subprocess.CompletedProcess[bytes]":
+    """Runs the binary as start() does.
+
+    Errors: those of start(); Error, with the binary's message, unless it answered (status 0, or 1: a bad answer).
+    """
+    done = start(args, timeout, input)
+    if done.returncode not in (0, 1):
+        raise failure(done)
+    return done
