@@ -60,6 +60,10 @@ absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
     return absl::InvalidArgumentError("no command given; memreplay --help lists the commands");
   }
   const Command* command = RowOf(args);
+  if (command == nullptr && access(args[0].c_str(), F_OK) == 0) {
+    args.insert(args.begin(), "inspect");
+    command = RowOf(args);
+  }
   if (command == nullptr) {
     std::vector<std::string_view> names;
     for (const Command& row : Commands()) names.push_back(row.name);

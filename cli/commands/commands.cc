@@ -103,11 +103,12 @@ std::string ProgramHelp(bool all) {
   StrAppend(
       &text,
       "\n"
-      "memreplay COMMAND --help, or memreplay help COMMAND, describes a command. A FILE is a\n"
-      "pickle written by torch.cuda.memory._dump_snapshot(), any format that convert writes, or\n"
-      "a schedule (docs/formats.md), plain or compressed with gzip or zstd; - is standard input.\n"
-      "The format is detected from the content.",
-      all ? " --set NAME=N sets a parameter of a schedule for\n"
+      "memreplay COMMAND --help, or memreplay help COMMAND, describes a command; memreplay FILE "
+      "is\n"
+      "memreplay inspect FILE. A FILE is a pickle written by torch.cuda.memory._dump_snapshot(),\n"
+      "any format that convert writes, or a schedule (docs/formats.md), plain or compressed with\n"
+      "gzip or zstd; - is standard input. The format is detected from the content.",
+      all ? "\n--set NAME=N sets a parameter of a schedule for\n"
             "replay, oom, sweep, fit, gpu, report and synth. --memory-limit SIZE stops any "
             "command\n"
             "that needs more memory than that; 0 removes the limit. The default is three quarters "

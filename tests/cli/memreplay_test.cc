@@ -254,6 +254,7 @@ TEST_F(MemreplayTest, UnusableFiles) {
 TEST_F(MemreplayTest, Inspect) {
   ExpectSession("inspect", {"inspect recording.jsonl", "inspect program.jsonl",
                             "inspect recording.jsonl --json"});
+  EXPECT_EQ(Run("recording.jsonl").out, Run("inspect recording.jsonl").out);
 }
 
 TEST_F(MemreplayTest, ReplayAsRecorded) {
