@@ -272,6 +272,13 @@ std::string At(const proto::DeviceReport& device) {
                 Holders(device));
 }
 
+// Returns whether the process said who holds memory and what frees it.
+bool HasRemedy(const proto::Holding& holding) {
+  const auto is_freed = [](const auto& holder) { return !holder.remedy().empty(); };
+  return absl::c_any_of(holding.growth().holders(), is_freed) ||
+         absl::c_any_of(holding.held(), is_freed);
+}
+
 std::string OutOfMemory(const proto::DeviceReport& device) {
   const proto::OutOfMemory& oom = device.oom();
   const std::string at = At(device);
@@ -284,7 +291,8 @@ std::string OutOfMemory(const proto::DeviceReport& device) {
   }
   if (oom.verdict() == proto::Verdict::true_shortage ||
       oom.verdict() == proto::Verdict::too_large) {
-    StrAppend(&text, at.empty() ? "" : ".", " No setting helps", Reduce(device.categories()));
+    StrAppend(&text, at.empty() ? "" : ".", " No setting helps",
+              HasRemedy(device.holding()) ? "" : Reduce(device.categories()));
     return text + ".";
   }
   return at.empty() ? text : text + ".";

@@ -57,6 +57,7 @@ class HoldersTest(Case):
         diagnosis, found = self.said("oom", self.snapshot)
         self.assertEqual(found["held"], holding["held"])
         self.assertTrue(diagnosis.startswith("Held when memory ran out: "), diagnosis)
+        self.assertNotIn("to need less", diagnosis)  # what holds it was named, and what frees it
         self.nothing("warm")
         self.assertIsNone(self.said("inspect", self.snapshot)[1])
 
