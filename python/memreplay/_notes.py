@@ -731,13 +731,15 @@ class Notes:
             self._see_all()
             rows = array("q", self._first_settings()) + self._rows
             self._rows, self._known = before, known
+        names = list(self._names)
         if holding:
+            names.append(holding)
             for device, place in end.items():
-                rows.extend((device, _NUMBER["holding"], place, len(self._names), 0) if place > 0 else ())
+                rows.extend((device, _NUMBER["holding"], place, len(names) - 1, 0) if place > 0 else ())
         columns = [rows[column::_COLUMNS] for column in range(_COLUMNS)]
         devices = []
         for device in sorted(set(columns[0])):
             own = [[value for of, value in zip(columns[0], column) if of == device] for column in columns]
             devices.append({"device": device, "end": end[device],
                             **dict(zip(("kind", "place", "name", "address"), own[1:]))})
-        return {"version": VERSION, "kinds": list(KINDS), "names": [*self._names, holding], "devices": devices}
+        return {"version": VERSION, "kinds": list(KINDS), "names": names, "devices": devices}

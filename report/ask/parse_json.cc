@@ -1,12 +1,11 @@
 #include "report/ask/parse_json.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <map>
 #include <vector>
 
 #include "proto/gpu_report.pb.h"
 #include "proto/numbers.h"
+#include "report/words/render_json.h"
 #include "report/words/version.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
@@ -15,19 +14,6 @@ namespace memreplay {
 namespace {
 
 constexpr size_t kLookedAt = 4096;
-
-// Parses a message without regard to fields that this version does not know. `what` is expected.
-absl::Status Parse(std::string_view json, std::string_view what,
-                   google::protobuf::Message* message) {
-  google::protobuf::util::JsonParseOptions options;
-  options.ignore_unknown_fields = true;
-  const auto status = google::protobuf::util::JsonStringToMessage(
-      google::protobuf::StringPiece(json.data(), json.size()), message, options);
-  if (status.ok()) return absl::OkStatus();
-  // Its other lines show the place.
-  const std::string_view error(status.message().data(), status.message().size());
-  return InvalidArgument("expected ", what, ": ", error.substr(0, error.find('\n')));
-}
 
 // One cost of the model: the driver calls that it consists of, each by size.
 struct Sum {
@@ -45,7 +31,7 @@ bool LooksLikeReport(std::string_view text) {
 
 absl::StatusOr<proto::Report> ParseReport(std::string_view json) {
   proto::Report report;
-  RETURN_IF_ERROR(Parse(json, "one report as JSON", &report));
+  RETURN_IF_ERROR(ParseJson(json, "one report as JSON", &report));
   if (report.schema_version() != kReportSchemaVersion) {
     return InvalidArgument("a report of schema_version ", report.schema_version(),
                            "; this memreplay reads ", kReportSchemaVersion);
@@ -56,7 +42,8 @@ absl::StatusOr<proto::Report> ParseReport(std::string_view json) {
 
 absl::StatusOr<DriverCosts> ParseDriverCosts(std::string_view json) {
   proto::GpuCosts table;
-  RETURN_IF_ERROR(Parse(json, "a table of costs as written by memreplay gpu --costs-out", &table));
+  RETURN_IF_ERROR(
+      ParseJson(json, "a table of costs as written by memreplay gpu --costs-out", &table));
   RETURN_IF_ERROR(CheckNumbers(table));
   // Refused calls share a row with the granted ones; a row of only refused calls does not show what
   // a granted one costs.

@@ -1,7 +1,5 @@
 #include "report/device/device_report.h"
 
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -12,6 +10,7 @@
 #include "report/device/inventory.h"
 #include "report/words/answer.h"
 #include "report/words/new_report.h"
+#include "report/words/render_json.h"
 #include "report/words/stack_names.h"
 #include "report/words/text.h"
 #include "sim/settings/torch_profile.h"
@@ -76,11 +75,9 @@ proto::DeviceReport StartReplay(const Schedule& schedule, const ReplaySettings& 
 void AddHolding(const Trace& trace, size_t device_index, proto::DeviceReport* report) {
   for (const MemoryNote& note : trace.devices[device_index].notes) {
     if (note.kind != NoteKind::kHolding) continue;
-    google::protobuf::util::JsonParseOptions options;
-    options.ignore_unknown_fields = true;
-    const auto parsed = google::protobuf::util::JsonStringToMessage(
-        std::string(trace.strings[note.name]), report->mutable_holding(), options);
-    if (!parsed.ok() || !CheckNumbers(report->holding()).ok()) {
+    proto::Holding* const holding = report->mutable_holding();
+    if (!ParseJson(trace.strings[note.name], "who holds memory", holding).ok() ||
+        !CheckNumbers(*holding).ok()) {
       report->clear_holding();
       report->add_notes("what the process noted of who holds memory cannot be read");
     }

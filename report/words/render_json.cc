@@ -1,6 +1,7 @@
 #include "report/words/render_json.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
 #include <cmath>
@@ -165,6 +166,17 @@ class Printer {
 
 std::string RenderJson(const google::protobuf::Message& message, JsonLayout layout) {
   return Printer(layout == JsonLayout::kIndented).Print(message);
+}
+
+absl::Status ParseJson(std::string_view json, std::string_view what, pb::Message* message) {
+  pb::util::JsonParseOptions options;
+  options.ignore_unknown_fields = true;
+  const auto status =
+      pb::util::JsonStringToMessage(pb::StringPiece(json.data(), json.size()), message, options);
+  if (status.ok()) return absl::OkStatus();
+  // Its other lines show the place.
+  const std::string_view error(status.message().data(), status.message().size());
+  return InvalidArgument("expected ", what, ": ", error.substr(0, error.find('\n')));
 }
 
 }  // namespace memreplay

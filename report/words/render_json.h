@@ -1,4 +1,4 @@
-// Renders a Report as JSON. Equal reports give equal bytes.
+// Renders a Report as JSON, and reads messages from it. Equal reports give equal bytes.
 //
 // The JSON is protobuf's mapping with the schema's own field names in the order of the schema, and
 // any JSON reader of protobuf accepts it. There is one difference: an integer between -2^53 and
@@ -10,6 +10,9 @@
 #include <google/protobuf/message.h>
 
 #include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
 
 namespace memreplay {
 
@@ -20,5 +23,10 @@ enum class JsonLayout {
 
 // Returns a message as JSON. O(size of the output).
 std::string RenderJson(const google::protobuf::Message& message, JsonLayout layout);
+
+// Parses a message without regard to fields that this version does not know. `what` is expected.
+// Error: InvalidArgument, in one line. O(size of the text).
+absl::Status ParseJson(std::string_view json, std::string_view what,
+                       google::protobuf::Message* message);
 
 }  // namespace memreplay
