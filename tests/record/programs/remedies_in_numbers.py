@@ -250,8 +250,8 @@ def saved_on_host():
     for dtype in TYPES:
         expected = train(made(Plain, dtype), dtype)
 
-        def around(hooks, dtype=dtype):
-            model = made(Plain, dtype)
+        def around(hooks, dtype=dtype, cls=Plain):
+            model = made(cls, dtype)
             forward = model.forward
 
             def hooked(*args):
@@ -261,8 +261,9 @@ def saved_on_host():
             model.forward = hooked
             return train(model, dtype)
 
-        check("offload", around(lambda: torch.autograd.graph.save_on_cpu(pin_memory=True)), expected,
-              2 * ROUNDING[dtype])
+        save = functools.partial(torch.autograd.graph.save_on_cpu, pin_memory=True)
+        check("offload", around(save), expected, 2 * ROUNDING[dtype])
+        check("offload, random numbers", around(save, cls=Net), {"random": train(made(Net, dtype), dtype)["random"]}, 0)
         hooks = lines_of(offload._LARGE.splitlines(), torch=torch)
         check("offload large", around(functools.partial(
             torch.autograd.graph.saved_tensors_hooks, hooks.to_host, hooks.to_gpu)), expected, 2 * ROUNDING[dtype])
