@@ -79,7 +79,8 @@ class Rebuild(unittest.TestCase):
                 self.assertEqual(self.run_it(), 0)
         (self.tree / "cli/new.cc").unlink()
         self.assertEqual(self.run_it(), 1)
-        for name in ("README.md", "docs/a.md", "docs/new.md", "new.md"):
+        for name in ("README.md", "docs/a.md", "docs/new.md", "new.md", "python/__pycache__/a.pyc"):
+            (self.tree / name).parent.mkdir(exist_ok=True)
             (self.tree / name).write_text("new")
             self.assertEqual(self.run_it(), 0, name)
         shutil.rmtree(self.tree / "synth/deep/files")
