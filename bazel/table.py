@@ -38,8 +38,8 @@ def constant(text, kind):
     if text == "" or (text != text.strip() and not quoted):
         raise ValueError("expected a text, in double quotes if it begins or ends with a blank, or -")
     text = text[1:-1] if quoted else "" if text == "-" else text
-    if not text.isascii() or not text.isprintable():
-        raise ValueError("expected printable ASCII")
+    if not text.isprintable():
+        raise ValueError("expected printable characters")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -110,7 +110,7 @@ def main():
             lines += table(name, path)
     except Fault as fault:
         sys.exit(str(fault))
-    pathlib.Path(out).write_text("\n".join([*lines, "}  // namespace memreplay", ""]), encoding="ascii")
+    pathlib.Path(out).write_text("\n".join([*lines, "}  // namespace memreplay", ""]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -141,7 +141,9 @@ void Adviser::Setting() {
 
 void Adviser::ReduceByFrame() {
   const std::string at = Where(" at ");
-  if (facts_[FrameHint::kEvaluation]) {
+  if (facts_[Circumstance::kComfy]) {
+    Add(kComfyUiTip);
+  } else if (facts_[FrameHint::kEvaluation]) {
     Add(kEvaluationTip);
   } else if (facts_[FrameHint::kUpcastLogits] || facts_[FrameHint::kLoss]) {
     Add(kLogitsTip, at);
@@ -417,6 +419,10 @@ void Adviser::Numbers() {
     Add(kOtherFrameworkTip);
     Add(kUseLessTip);
     return;
+  } else if (facts_[Circumstance::kComfy]) {
+    ReduceByFrame();
+    if (facts_.form->name.starts_with("PyTorch under cudaMallocAsync")) Add(kNativeAllocatorTip);
+    return;
   } else {
     // The table may be in the text.
     const std::string smi =
@@ -462,14 +468,23 @@ bool Adviser::OtherProgram() {
   for (const auto& row : kPrograms) {
     if (!facts_.form->name.starts_with(row.name)) continue;
     Add(row.kind, row.brief, row.sentence);
-    Add(kWhoHoldsTip);
+    if (row.smi > 0) Add(kWhoHoldsTip);
     return true;
   }
   return false;
 }
 
 std::vector<Advice> Adviser::Advise() {
+  if (facts_.has_bad_size) {
+    Add(kWrongSizeTip, Where(" at "));
+    Add(kLaunchBlockingTip);
+    return advice_;
+  }
   if (OtherProgram()) return advice_;
+  if (facts_.form->kind == FormKind::kOther) {
+    Numbers();
+    return advice_;
+  }
   switch (judgement_.verdict) {
     case Explanation::fragmentation:
       Setting();

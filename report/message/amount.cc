@@ -46,6 +46,27 @@ struct Digits {
   int decimals = 0;
 };
 
+size_t CountDigits(std::string_view text) {
+  return std::min(text.find_first_not_of("0123456789"), text.size());
+}
+
+// Returns the number with commas that `text` begins with, "1,50" or "25,600,000", without them: two
+// digits at the end are decimals. "" if it begins with none.
+std::string WithoutCommas(std::string_view text, size_t* length) {
+  std::string number(text.substr(0, CountDigits(text)));
+  *length = number.size();
+  while (*length > 0 && *length < kMaxDigits && text.substr(*length).starts_with(',')) {
+    const std::string_view rest = text.substr(*length + 1);
+    const size_t digits = CountDigits(rest);
+    const bool is_decimal = digits == 2 && !rest.substr(2).starts_with('.');
+    if (!is_decimal && digits != 3) break;
+    StrAppend(&number, is_decimal ? "." : "", rest.substr(0, digits));
+    *length += 1 + digits;
+    if (is_decimal) return number;
+  }
+  return number.size() < *length ? number : "";
+}
+
 std::optional<Digits> ReadDigits(std::string_view text) {
   Digits digits;
   bool has_point = false;
@@ -78,9 +99,11 @@ std::optional<double> ReadNumber(std::string_view text, size_t* length) {
 }
 
 std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit, size_t* length) {
-  const std::optional<Digits> digits = ReadDigits(text);
+  size_t end = 0;
+  const std::string number = default_unit == 0 ? WithoutCommas(text, &end) : "";
+  const std::optional<Digits> digits = ReadDigits(number.empty() ? text : number);
   if (!digits.has_value()) return std::nullopt;
-  size_t end = digits->length;
+  if (number.empty()) end = digits->length;
   int64_t unit = default_unit;
   const size_t blank = end < text.size() && text[end] == ' ' ? 1 : 0;
   const std::string_view rest = text.substr(std::min(text.size(), end + blank));
@@ -112,13 +135,22 @@ std::optional<Amount> ReadAmountBackwards(std::string_view text, size_t* place) 
   size_t begin = text.size();
   const size_t earliest = text.size() - std::min(text.size(), kMaxAmountLength);
   while (begin > earliest && !IsDigit(text[begin - 1])) --begin;
-  while (begin > earliest && (IsDigit(text[begin - 1]) || text[begin - 1] == '.')) --begin;
-  while (begin < text.size() && text[begin] == '.') ++begin;
-  if (begin == 0) return std::nullopt;  // there may have been more digits
-  if (place != nullptr) *place = begin;
-  size_t length = 0;
-  const std::optional<Amount> amount = ReadAmount(text.substr(begin), 0, &length);
-  return amount.has_value() && begin + length == text.size() ? amount : std::nullopt;
+  const size_t last = begin;
+  for (const std::string_view marks : {".,", "."}) {  // a comma may part a list
+    begin = last;
+    while (begin > earliest &&
+           (IsDigit(text[begin - 1]) || marks.find(text[begin - 1]) != std::string_view::npos)) {
+      --begin;
+    }
+    while (begin < text.size() && !IsDigit(text[begin])) ++begin;
+    if (begin == 0) return std::nullopt;  // there may have been more digits
+    size_t length = 0;
+    const std::optional<Amount> amount = ReadAmount(text.substr(begin), 0, &length);
+    if (!amount.has_value() || begin + length != text.size()) continue;
+    if (place != nullptr) *place = begin;
+    return amount;
+  }
+  return std::nullopt;
 }
 
 }  // namespace memreplay

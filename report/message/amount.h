@@ -1,4 +1,4 @@
-// Parses sizes as error texts print them: "1.50 GiB", "512 bytes", "31451456kB", "72GB".
+// Parses sizes as error texts print them: "1.50 GiB", "1,50 GiB", "25,600,000 bytes", "72GB".
 #pragma once
 
 #include <cstddef>

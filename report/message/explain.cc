@@ -57,6 +57,11 @@ void AddNotes(const Facts& facts, const Sums& sums, const Judgement& judgement,
                                   " and takes expandable_segments out of force; ComfyUI turns it "
                                   "on by itself, and --disable-cuda-malloc off"));
   }
+  if (!facts.shape.empty()) {
+    explanation->add_notes(
+        StrCat("what was requested is computed from the shape and type in the text: ",
+               CleanText(facts.shape, kMaxText)));
+  }
   if (facts[Circumstance::kExpandableIsOn]) {
     explanation->add_notes("the text sets expandable_segments:True already");
   }

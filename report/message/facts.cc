@@ -6,6 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
 #include "report/message/passage.h"
 #include "report/message/rows.h"
 #include "report/words/record_faults.h"
@@ -18,6 +19,7 @@ constexpr size_t kMessageLength = 3000;
 constexpr size_t kNumberLength = 40;
 constexpr size_t kMaxProcesses = 64;
 constexpr size_t kMaxConf = 300;
+constexpr size_t kBadSizeDigits = 17;  // 100 petabytes
 constexpr size_t kHintBefore = 120;
 constexpr size_t kHintAfter = 60;
 // cudaMallocAsync's limit if none was set: 2^64 bytes and more.
@@ -65,8 +67,12 @@ std::optional<Amount> FieldAt(std::string_view text, size_t at, size_t length, c
   if (field.side == Side::kBytes) {
     // Triton prints plain bytes; at the end, there may have been more digits.
     const size_t digits = rest.find_first_not_of("0123456789");
-    const bool is_whole = digits < rest.size() && (absl::ascii_isalpha(rest[digits]) ||
-                                                   rest[digits] == '.' || rest[digits] == ',');
+    if (digits >= std::min(rest.size(), kBadSizeDigits)) return std::nullopt;
+    const std::string_view behind = rest.substr(digits);
+    // A letter may begin a prefix, and the number go on behind it.
+    const bool is_whole = behind == " " || behind.starts_with("Hardware") ||
+                          behind.starts_with("is") || behind.starts_with("failed") ||
+                          std::string_view(".,\\\"'`").find(behind[0]) != std::string_view::npos;
     return is_whole ? ReadAmount(rest.substr(0, digits), 1) : std::nullopt;
   }
   // Reads "(19.77/22.05 GiB)", "59.41GB / 62.58GB" or "(0.9, 19.84 GiB)".
@@ -98,7 +104,12 @@ void ReadMessageFields(std::string_view text, Facts* facts) {
     if (amount.has_value()) continue;
     const std::string words = WithoutBlanks(field.words);
     const size_t at = text.find(words);
-    if (at != std::string_view::npos) amount = FieldAt(text, at, words.size(), field);
+    if (at == std::string_view::npos) continue;
+    amount = FieldAt(text, at, words.size(), field);
+    const std::string_view rest = SkipSeparators(text.substr(at + words.size()));
+    facts->has_bad_size |= field.side == Side::kBytes &&
+                           rest.find_first_not_of("0123456789") >= kBadSizeDigits &&
+                           rest.size() >= kBadSizeDigits;
   }
   for (const NumberField& field : MessageNumbers()) {
     std::optional<double>& number = facts->numbers[static_cast<size_t>(field.number)];
@@ -155,6 +166,29 @@ void ReadProcesses(std::string_view text, Facts* facts) {
   }
 }
 
+// Computes a request of TensorFlow's, "tensorwithshape[64,3,224,224]andtypefloaton".
+void ReadShape(std::string_view text, Facts* facts) {
+  constexpr std::string_view kShape = "tensorwithshape[";
+  constexpr std::string_view kType = "]andtype";
+  const size_t at = text.find(kShape);
+  const size_t end = text.find(kType, at);
+  if (end == std::string_view::npos) return;
+  const std::string_view type = text.substr(end + kType.size());
+  const std::string_view shape = text.substr(at + kShape.size(), end - at - kShape.size());
+  double elements = 1;
+  for (const absl::string_view piece : absl::StrSplit(ToAbsl(shape), ',')) {
+    int64_t length = 0;
+    if (!absl::SimpleAtoi(piece, &length) || length < 0) return;
+    elements *= static_cast<double>(length);
+  }
+  for (const auto& row : kTypes) {
+    if (!type.starts_with(StrCat(row.name, "on")) || !(elements < 0x1p50)) continue;
+    facts->amounts[static_cast<size_t>(Quantity::kTried)] =
+        Amount{row.bytes * static_cast<int64_t>(elements), 0};
+    facts->shape = StrCat("[", shape, "] of ", row.name);
+  }
+}
+
 // What must be true of the figures of a message: these two are at most that.
 constexpr struct {
   Quantity parts[2];
@@ -204,7 +238,7 @@ std::optional<int64_t> NumberAfter(std::string_view text, std::string_view words
 
 // Reads "GPU 0 has", "(GPU 0;", "NPU 3", "on device 0" or "cuda:0".
 void ReadGpu(std::string_view text, Facts* facts) {
-  for (const std::string_view words : {"GPU", "NPU", "devicecuda:", "ondevice"}) {
+  for (const std::string_view words : {"device:GPU:", "GPU", "NPU", "devicecuda:", "ondevice"}) {
     const size_t at = text.find(words);
     if (at == std::string_view::npos) continue;
     const std::string_view rest = text.substr(at + words.size());
@@ -324,6 +358,7 @@ Facts ReadAllButFrames(const LogExtract& extract, const std::string& all) {
   const std::string_view window = extract.window;
   const std::string message = MessageText(extract);
   ReadMessageFields(message, &facts);
+  ReadShape(message, &facts);
   facts.is_before_2_1 = absl::StrContains(message, "alreadyallocated");
   ReadProcesses(message, &facts);
   ReadGpu(message, &facts);

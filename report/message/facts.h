@@ -79,7 +79,9 @@ struct Facts {
   std::array<std::optional<double>, static_cast<size_t>(Number::kCount)> numbers;
   std::optional<int64_t> gpu;
   std::optional<int64_t> rank;
-  std::string card;  // its name, per nvidia-smi or the text
+  std::string card;           // its name, per nvidia-smi or the text
+  std::string shape;          // "[64,3,224,224] of float", from which the request was computed
+  bool has_bad_size = false;  // of more digits than any memory has
   // Those that the message lists ("Process 4711 has"), or otherwise those of nvidia-smi.
   std::vector<CardProcess> processes;
   bool is_before_2_1 = false;  // which has no expandable segments: "already allocated"

@@ -40,6 +40,8 @@ constexpr double kHiddenShare = 0.10;
 constexpr int64_t kLargestCard = int64_t{288} << 30;
 constexpr int64_t kBlockLimit = int64_t{4} << 30;
 constexpr int64_t kContextTokens = 16;  // vLLM's block
+constexpr std::string_view kRelaxedLimits =
+    "Intel's driver refuses single blocks of 4 GiB and more unless relaxed limits are on";
 
 std::string Percent(double share) { return absl::StrFormat("%.1f %%", 100 * share); }
 double Share(const Amount& part, const Amount& whole) {
@@ -222,12 +224,21 @@ bool JudgeRefused(const Facts& facts, const Sums& sums, int64_t slack, Judgement
         "is free");
     return true;
   }
+  const bool is_block = facts[Circumstance::kXpu] && tried->bytes >= kBlockLimit;
+  const auto& capacity = facts[Quantity::kCapacity];
+  if (is_block && !facts[Quantity::kFree].has_value() && capacity.has_value() &&
+      sums.reserved.value_or(Amount()).bytes + tried->bytes <= capacity->bytes) {
+    Say(judgement, Explanation::refused_with_free, "the driver refused one block of ", Size(*tried),
+        " on a GPU of ", Size(*capacity), Given(sums.reserved, ", of which PyTorch holds "), ": ",
+        kRelaxedLimits);
+    return true;
+  }
   if (!sums.grantable.has_value() || facts[Quantity::kLimit].has_value()) return false;
   const int64_t over = sums.grantable->bytes - tried->bytes;
   if (over < slack) return false;
   std::string why = "the allocator is not the cause";
-  if (facts[Circumstance::kXpu] && tried->bytes >= kBlockLimit) {
-    why = "Intel's driver refuses single blocks of 4 GiB and more unless relaxed limits are on";
+  if (is_block) {
+    why = kRelaxedLimits;
   } else if (facts[Circumstance::kWsl]) {
     why = "under WSL the driver counts memory that a process cannot get";
   } else if (facts[Circumstance::kWindows]) {
@@ -649,6 +660,35 @@ void JudgeHost(const Facts& facts, Judgement* judgement) {
       Given(tried, ": one request of "));
 }
 
+void JudgeBadSize(Judgement* judgement) {
+  Say(judgement, Explanation::not_memory,
+      "a size was requested that no memory has and no program means: the size itself is wrong, "
+      "corrupted by an earlier failure or computed from a negative number");
+}
+
+// Judges a program with an allocator of its own.
+void JudgeOther(const Facts& facts, Judgement* judgement) {
+  if (facts.has_bad_size) {
+    JudgeBadSize(judgement);
+    return;
+  }
+  const auto& tried = facts[Quantity::kTried];
+  const auto& free = facts[Quantity::kFree];
+  const auto& room = free.has_value() ? free : facts[Quantity::kCapacity];
+  if (tried.has_value() && room.has_value() && tried->bytes > room->bytes) {
+    const Amount missing = *tried - *room;
+    Say(judgement, Explanation::shortage, facts.form->name, " needed ", Size(*tried),
+        " of the device, which has ", Size(*room), free.has_value() ? " free" : "", ": ",
+        FormatSize(missing.bytes), " too little");
+    AddEvidence(judgement, missing, Size(*tried), " - ", Size(*room), " = ",
+                FormatSize(missing.bytes), Within(missing), " too little");
+    return;
+  }
+  Say(judgement, Explanation::no_numbers, facts.form->name, " ran out of the GPU's memory",
+      Given(tried, " (", " was requested)"),
+      "; its allocator is not PyTorch's, and the text does not say what held the rest");
+}
+
 std::optional<Amount> OptionalSum(const std::optional<Amount>& a, const std::optional<Amount>& b) {
   if (!a.has_value() || !b.has_value()) return std::nullopt;
   return *a + *b;
@@ -742,11 +782,7 @@ Judgement Judge(const Facts& facts, const Sums& sums) {
               : "");
       break;
     }
-    case FormKind::kBadSize:
-      Say(&judgement, Explanation::not_memory,
-          "a size of more than 2^60 bytes was requested, which no program means: the size itself "
-          "is wrong, corrupted by an earlier failure or computed from a negative number");
-      break;
+    case FormKind::kBadSize: JudgeBadSize(&judgement); break;
     case FormKind::kSilentDevice:
       if (facts[FrameHint::kPinning]) {
         Say(&judgement, Explanation::pinned,
@@ -760,13 +796,7 @@ Judgement Judge(const Facts& facts, const Sums& sums) {
                          ") has no figures"));
       }
       break;
-    case FormKind::kOther: {
-      const auto& tried = facts[Quantity::kTried];
-      Say(&judgement, Explanation::no_numbers, facts.form->name, " ran out of the GPU's memory",
-          Given(tried, " (", " was requested)"),
-          "; its allocator is not PyTorch's, and the text does not say what held the rest");
-      break;
-    }
+    case FormKind::kOther: JudgeOther(facts, &judgement); break;
     case FormKind::kNone:  // LogScan finds none of these
     case FormKind::kMention:
       Say(&judgement, Explanation::no_numbers,

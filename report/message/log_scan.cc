@@ -46,8 +46,8 @@ size_t AnchorCount() { return Words().size() - ContextAnchors().size(); }
 
 // Words in a line before "out of memory" that make it a possibility, and words near it without
 // which it is no failure.
-constexpr std::string_view kIfs[] = {"f you ",  " may ",      " might ", "avoid ",
-                                     "revent ", "n case of ", "hen you "};
+constexpr std::string_view kIfs[] = {"f you ",     " may ",    " might ", "avoid ", "revent ",
+                                     "n case of ", "hen you ", "ow to ",  "hints ", "hat to do "};
 constexpr std::string_view kFailed[] = {"rror", "ail",   "xception", "bort",
                                         "atal", "illed", "annot",    "ERR"};
 

@@ -16,6 +16,9 @@ namespace {
 constexpr size_t kMaxPrefix = 160;
 constexpr size_t kMaxLine = 8192;
 constexpr size_t kMaxTime = 40;
+// Lines that were wrapped are this long.
+constexpr size_t kNarrowest = 60;
+constexpr size_t kWidest = 200;
 // Lines may be half prefix, and colours take room.
 constexpr size_t kRawBytes = 6;
 
@@ -152,9 +155,9 @@ class Squeezer {
       AddByte(text[i]);
     }
   }
-  // Ends the text after a blank that it ends with.
-  void End() {
-    if (has_blank_) out_ += ' ';
+  // Ends the text after a blank that it ends with, but not where a number may go on.
+  void End(bool may_be_broken) {
+    if (has_blank_ && !(has_break_ && may_be_broken)) out_ += ' ';
   }
   std::string& out() { return out_; }
 
@@ -187,6 +190,21 @@ size_t LineBegin(std::string_view text, size_t at) {
   size_t begin = at;
   while (begin > earliest && !IsOneOf(text[begin - 1], "\r\n")) --begin;
   return begin;
+}
+
+// Returns whether the last line of a text may have been broken at its end: it is as wide as a
+// terminal, and no line before it is wider.
+bool MayBeBroken(std::string_view text) {
+  while (!text.empty() && IsOneOf(text.back(), "\r\n")) text.remove_suffix(1);
+  size_t begin = LineBegin(text, text.size());
+  const size_t length = text.size() - begin;
+  if (length < kNarrowest || length > kWidest) return false;
+  for (int lines = 0; begin > 0 && lines < 50; ++lines) {
+    const size_t end = begin - 1;
+    begin = LineBegin(text, end);
+    if (end - begin > length) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -237,7 +255,7 @@ Passage PassageAround(std::string_view text, size_t at, size_t before, size_t af
     squeezer.Add(line);
     if (next > end) squeezer.Add("\n");
   }
-  squeezer.End();
+  squeezer.End(last == text.size() && MayBeBroken(text));
   // Commands that were broken are whole now.
   std::string head_text = WithoutCommands(squeezer.out().substr(0, place));
   head_text.erase(0, head_text.size() - std::min(head_text.size(), before));

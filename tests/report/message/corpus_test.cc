@@ -177,6 +177,10 @@ TEST(Corpus, DamagedTextsSayTheSameOrLess) {
     ASSERT_TRUE(whole.ok()) << one.name;
     std::set<std::string> expected = Figures(whole->explanation());
     const size_t in_all = expected.size();
+    // A number at the end of a wide line is read where the text goes on.
+    if (const auto longer = ExplainText(one.text + "...\n"); longer.ok()) {
+      expected.merge(Figures(longer->explanation()));
+    }
     // Of several failures, the last one that is left speaks.
     for (size_t end = one.text.find('\n'); end < one.text.size();
          end = one.text.find('\n', end + 1)) {

@@ -46,6 +46,10 @@ TEST(Amount, UnitsAndRounding) {
   EXPECT_EQ(ReadAmount("31451456kB")->bytes, int64_t{31451456} << 10);
   EXPECT_EQ(ReadAmount("72GB.")->bytes, 72 * kGiB);
   EXPECT_EQ(ReadAmount("3MiB |")->rounding, kMiB / 2);
+  EXPECT_EQ(ReadAmount("1,50 GiB")->bytes, int64_t{3} << 29);
+  EXPECT_EQ(ReadAmount("25,600,000 bytes")->bytes, 25600000);
+  EXPECT_EQ(ReadAmountBackwards("of 1900,25 MiB")->bytes, 1900 * 1048576 + 262144);
+  EXPECT_EQ(ReadAmountBackwards("(GPU 0,12.00 GiB")->bytes, int64_t{12} << 30);
   EXPECT_FALSE(ReadAmount("4 Boxes").has_value());
   EXPECT_FALSE(ReadAmount("4").has_value());
   EXPECT_EQ(ReadAmount("4", kGiB)->bytes, 4 * kGiB);

@@ -280,8 +280,14 @@ TEST(Explain, NothingAboutMemoryIsAnError) {
         "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate`",
         "Runtime error during autotuning: out of resource: shared memory, Required: 131072, "
         "Hardware limit: 101376. Ignoring this choice.",
+        "ImportError: libgomp.so.1: cannot allocate memory in static TLS block: there is not "
+        "enough "
+        "memory for it",
+        "OSError: [Errno 28] No space left on device\n$ df -h\nFilesystem Size Used Avail Use% "
+        "Mounted on\ntmpfs 7.9G 92M 7.8G 2% /dev/shm",
+        "What to do about CUDA out of memory errors: a page of failures",
         "The process was Killed by me"}) {
-    EXPECT_EQ(ExplainText(text).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(ExplainText(text).status().code(), absl::StatusCode::kInvalidArgument) << text;
   }
 }
 
