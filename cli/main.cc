@@ -13,6 +13,7 @@
 #include "cli/io/guards.h"
 #include "cli/io/output.h"
 #include "report/words/version.h"
+#include "trace/formats/open_trace.h"
 #include "trace/value/status_macros.h"
 #include "trace/value/strings.h"
 
@@ -61,7 +62,7 @@ absl::StatusOr<int> Dispatch(absl::Span<const std::string> all) {
   }
   const Command* command = RowOf(args);
   if (command == nullptr && access(args[0].c_str(), F_OK) == 0) {
-    args.insert(args.begin(), "inspect");
+    args.insert(args.begin(), IsTextOfNoFormat(args[0]) ? "explain" : "inspect");
     command = RowOf(args);
   }
   if (command == nullptr) {

@@ -105,9 +105,10 @@ std::string ProgramHelp(bool all) {
       "\n"
       "memreplay COMMAND --help, or memreplay help COMMAND, describes a command; memreplay FILE "
       "is\n"
-      "memreplay inspect FILE. A FILE is a pickle written by torch.cuda.memory._dump_snapshot(),\n"
-      "any format that convert writes, or a schedule (docs/formats.md), plain or compressed with\n"
-      "gzip or zstd; - is standard input. The format is detected from the content.",
+      "memreplay inspect FILE or, for a text such as an error or a log, memreplay explain FILE.\n"
+      "A FILE is a pickle written by torch.cuda.memory._dump_snapshot(), any format that convert\n"
+      "writes, or a schedule (docs/formats.md), plain or compressed with gzip or zstd; - is\n"
+      "standard input. The format is detected from the content.",
       all ? "\n--set NAME=N sets a parameter of a schedule for\n"
             "replay, oom, sweep, fit, gpu, report and synth. --memory-limit SIZE stops any "
             "command\n"

@@ -198,6 +198,14 @@ TEST_F(AnswersTest, NothingInIt) {
                             "inspect nothing.jsonl no_events.jsonl | head -3"});
 }
 
+// A file of no format that is text is a log.
+TEST_F(AnswersTest, ATextIsExplained) {
+  Write("error.txt", "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB\n");
+  EXPECT_EQ(Run("error.txt").out, Run("explain error.txt").out);
+  EXPECT_EQ(Run("error.txt").status, 1);
+  EXPECT_NE(Run("oom error.txt").err.find("memreplay explain"), std::string::npos);
+}
+
 // The answer is about the growth that made most of the peak, not about the last small step.
 TEST_F(AnswersTest, CauseOfThePeak) {
   ExpectSession("cause", {"sweep doubling.jsonl --conf '' | grep Under"});

@@ -1,8 +1,12 @@
 #include "trace/formats/open_trace.h"
 
+#include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <system_error>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "trace/bytes/byte_source.h"
@@ -51,6 +55,8 @@ constexpr std::string_view kRecordFirst =
     "expected a snapshot: call torch.cuda.memory._record_memory_history() before the run and "
     "torch.cuda.memory._dump_snapshot(\"FILE.pickle\") after it";
 
+constexpr std::string_view kExplainTexts = "; memreplay explain reads error texts and logs";
+
 // A file that resembles a trace, or stands for one, but has no allocator events.
 struct Foreign {
   bool (*detect)(std::string_view head);
@@ -90,6 +96,15 @@ bool IsPage(std::string_view head) {
 
 bool IsLfsPointer(std::string_view head) {
   return head.starts_with("version https://") && head.find("\noid ") != std::string_view::npos;
+}
+
+// An error text or a log, perhaps in UTF-16.
+bool IsText(std::string_view head) {
+  return head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff") ||
+         absl::c_none_of(head, [](char c) {
+           return c >= 0 && c < ' ' &&
+                  std::string_view("\t\r\n\b\f\x1b").find(c) == std::string_view::npos;
+         });
 }
 
 constexpr Foreign kForeign[] = {
@@ -151,7 +166,19 @@ absl::StatusOr<Trace> OpenTrace(ByteSource& source, const std::string& path) {
   }
   return absl::InvalidArgumentError(StrCat(path, ": unknown format: the file begins with \"",
                                            absl::CHexEscape(ToAbsl(head.substr(0, 16))),
-                                           "\"; expected one of: ", names));
+                                           "\"; expected one of: ", names,
+                                           IsText(head) ? kExplainTexts : ""));
+}
+
+bool IsTextOfNoFormat(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  const absl::StatusOr<std::unique_ptr<ByteSource>> source = ByteSource::Open(path);
+  if (!source.ok()) return false;
+  const std::string_view head = (*source)->Peek(kHead).substr(0, kHead);
+  const auto detects = [&](const auto& row) { return row.detect(head); };
+  return !head.empty() && IsText(head) && absl::c_none_of(kFormats, detects) &&
+         absl::c_none_of(kForeign, detects);
 }
 
 }  // namespace memreplay

@@ -18,5 +18,7 @@ namespace memreplay {
 absl::StatusOr<Trace> OpenTrace(const std::string& path);
 // Reads a source, which messages call `path`.
 absl::StatusOr<Trace> OpenTrace(ByteSource& source, const std::string& path);
+// Returns whether a regular file is text in none of the formats, such as a log.
+bool IsTextOfNoFormat(const std::string& path);
 
 }  // namespace memreplay

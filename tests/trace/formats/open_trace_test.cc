@@ -89,6 +89,8 @@ TEST(OpenTrace, ErrorsNameTheFile) {
     EXPECT_TRUE(ErrorOf(bytes).starts_with(testing::TempDir() + "/bad: ")) << ErrorOf(bytes);
   }
   EXPECT_TRUE(Contains(ErrorOf("PK\3\4 a zip"), "unknown format"));
+  EXPECT_FALSE(Contains(ErrorOf("PK\3\4 a zip"), "memreplay explain"));
+  EXPECT_TRUE(Contains(ErrorOf("CUDA out of memory.\n"), "memreplay explain"));
   EXPECT_TRUE(Contains(ErrorOf("\x1f\x8b not really"), "gzip data is damaged"));
   EXPECT_TRUE(absl::IsNotFound(OpenTrace("/nowhere/at/all").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(OpenTrace(testing::TempDir()).status()));
