@@ -541,7 +541,7 @@ class MeaningFinder {
         // out.
         const bool is_over =
             is_forward && (i + 1 < spans || !found_.trains || 2 * kept[i].at_end < kept[i].at_last);
-        joined.back().is_in_vain = is_over && at == kept[i].last && kept[i].at_last > 0 &&
+        joined.back().is_in_vain = is_over && at != kept[i].backward && kept[i].at_last > 0 &&
                                    (cut_ == kNever || cut_ >= span.end);
       }
     }

@@ -311,6 +311,8 @@ TEST(Meanings, AnEvaluationWithGradientsBetweenSteps) {
     EXPECT_EQ(meanings.of[3].phase, keeps ? Phase::kForward : Phase::kEvaluation);
     EXPECT_EQ(meanings.of[5].category, keeps ? Category::kActivation : Category::kTemporary);
     EXPECT_EQ(meanings.of[0].category, Category::kActivation);  // of training
+    ASSERT_EQ(meanings.phases[0].phase, Phase::kForward);
+    EXPECT_FALSE(meanings.phases[0].is_in_vain);  // though backward follows its last allocation
   }
 }
 
