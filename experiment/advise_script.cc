@@ -312,10 +312,10 @@ class ChangeSearch {
     const absl::StatusOr<MadeChange> made = runs_.Make(names);
     if (!made.ok()) return;  // nothing was run
     for (const std::string& word : made->arguments) row->add_arguments(word);
-    absl::StatusOr<std::string> patch =
-        PatchOf(made->edits, FolderOfScript(question_.script.program));
+    absl::StatusOr<Patch> patch = PatchOf(made->edits, FolderOfScript(question_.script.program));
     if (patch.ok()) {
-      row->set_patch(*std::move(patch));
+      row->set_patch(std::move(patch->text));
+      row->set_patch_folder(std::move(patch->folder));
     } else {
       row->set_unwritten(std::string(patch.status().message()));
     }

@@ -181,14 +181,26 @@ std::string HunksOf(const Lines& lines, const std::vector<LineChange>& changes) 
   return text;
 }
 
-absl::StatusOr<std::string> DiffOf(absl::Span<const proto::Edit> edits, const fs::path& folder) {
-  const std::string& path = edits[0].file();
+// Returns the name of a file in a folder; "" if it is not in it.
+fs::path NameIn(const fs::path& folder, const std::string& path) {
   std::error_code error;
   const fs::path name = fs::weakly_canonical(path, error).lexically_relative(folder);
-  if (error || name.empty() || *name.begin() == "..") {
-    return absl::InvalidArgumentError(
-        StrCat(path, " is not in the script's folder, ", folder.string()));
+  return error || name.empty() || *name.begin() == ".." ? fs::path() : name;
+}
+
+// Returns the root of the repository that a folder is in; "" if there is none.
+fs::path RepositoryOf(fs::path folder) {
+  std::error_code error;
+  while (!fs::exists(folder / ".git", error)) {
+    if (!folder.has_relative_path()) return {};
+    folder = folder.parent_path();
   }
+  return folder;
+}
+
+absl::StatusOr<std::string> DiffOf(absl::Span<const proto::Edit> edits, const fs::path& folder) {
+  const std::string& path = edits[0].file();
+  const fs::path name = NameIn(folder, path);
   std::ifstream file(path, std::ios::binary);
   if (!file) return absl::NotFoundError(StrCat(path, " cannot be read"));
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -233,17 +245,28 @@ absl::StatusOr<std::vector<proto::Edit>> MergeEdits(std::vector<proto::Edit> edi
   return merged;
 }
 
-absl::StatusOr<std::string> PatchOf(absl::Span<const proto::Edit> edits,
-                                    const std::string& folder) {
+absl::StatusOr<Patch> PatchOf(absl::Span<const proto::Edit> edits, const std::string& folder) {
   std::error_code error;
-  const fs::path root = fs::canonical(folder, error);
+  fs::path root = fs::canonical(folder, error);
   if (error) return absl::NotFoundError(StrCat(folder, ": ", error.message()));
-  std::string patch;
+  Patch patch;
+  const auto outside = [&] {
+    return absl::c_find_if(edits,
+                           [&](const auto& edit) { return NameIn(root, edit.file()).empty(); });
+  };
+  if (outside() != edits.end()) {
+    if (const fs::path repository = RepositoryOf(root); !repository.empty()) root = repository;
+    patch.folder = root.string();
+  }
+  if (const auto edit = outside(); edit != edits.end()) {
+    return absl::InvalidArgumentError(StrCat(
+        edit->file(), " is neither in the script's folder nor in its repository, ", patch.folder));
+  }
   for (size_t i = 0; i < edits.size();) {
     const size_t first = i;
     while (i < edits.size() && edits[i].file() == edits[first].file()) ++i;
     ASSIGN_OR_RETURN(const std::string diff, DiffOf(edits.subspan(first, i - first), root));
-    patch += diff;
+    patch.text += diff;
   }
   return patch;
 }

@@ -70,7 +70,9 @@ absl::Status PrintPatch(const proto::Advice& advice, int64_t number) {
                            " changes no file; the answer without --patch says "
                            "how it is made");
   }
-  return Print(row.patch());
+  // patch passes over lines in front of a diff.
+  return Print(StrCat(row.patch_folder().empty() ? "" : StrCat("In ", row.patch_folder(), ":\n"),
+                      row.patch()));
 }
 
 FlagSet FlagsOf(AdviseFlags* options) {

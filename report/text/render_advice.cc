@@ -190,9 +190,9 @@ std::string HowToMake(const AdviceRow& row, const proto::Advice& advice) {
     StrAppend(&text, CleanText(absl::StrJoin(words, " ")), "\n");
   }
   if (!row.patch().empty()) {
-    StrAppend(
-        &text, "\nThe patch for ", CleanText(row.change()),
-        ", which patch -p1 applies in the script's folder (advise --patch 1 prints it alone):\n\n");
+    StrAppend(&text, "\nThe patch for ", CleanText(row.change()), ", which patch -p1 applies in ",
+              row.patch_folder().empty() ? "the script's folder" : CleanText(row.patch_folder()),
+              " (advise --patch 1 prints it alone):\n\n");
     std::string_view rest = row.patch();
     while (!rest.empty()) {  // tabs and ends of lines are a part of it
       const size_t end = std::min(rest.find_first_of("\t\n"), rest.size());

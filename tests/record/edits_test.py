@@ -239,6 +239,29 @@ class EditsTest(Case):
         subprocess.run(["patch", "-p1"], input=row["patch"], text=True, check=True, cwd=self.folder)
         self.assertEqual(self.peak(self.run_script(path)), int(row["peak_allocated_bytes"]))
 
+    def test_a_repository(self):
+        """A file outside of the script's folder is patched from the root of the repository that holds both."""
+        for name in (".git", "tools"):
+            os.mkdir(os.path.join(self.folder, name))
+        self.script(LOOP, "loop.py")
+        path = self.script("import os, sys\nsys.path.append(os.path.dirname(sys.path[0]))\nimport loop\n",
+                           "tools/train.py")
+        command = [Setting.memreplay, "advise", "--python", Setting.python, "--card", "rtx-4090", "--try",
+                   "checkpoint:Block"]
+        environment = {**os.environ, "XDG_CACHE_HOME": os.path.join(self.folder, "cache")}
+        done = subprocess.run([*command, "--json", "--", path], capture_output=True, text=True, check=False,
+                              env=environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = json.loads(done.stdout)["advice"]["rows"]
+        number = next(i for i, each in enumerate(rows) if each["remedies"] == ["checkpoint:Block"])
+        folder = os.path.realpath(self.folder)
+        self.assertEqual((rows[number]["unwritten"], rows[number]["patch_folder"]), ("", folder))
+        printed = subprocess.run([*command, "--patch", str(number + 1), "--", path], capture_output=True, text=True,
+                                 check=True, env=environment).stdout
+        self.assertEqual(printed, f"In {folder}:\n{rows[number]['patch']}")
+        subprocess.run(["patch", "-p1"], input=printed, text=True, check=True, cwd=self.folder)
+        self.assertEqual(self.peak(self.run_script(path)), int(rows[number]["peak_allocated_bytes"]))
+
     def test_together(self):
         """Edits of several changes are right together."""
         path = self.script(LOOP)
