@@ -404,8 +404,9 @@ void CompareRow(const proto::Advice& advice, proto::Advice::Row* row) {
 }
 
 void RankRows(proto::Advice* advice) {
-  const auto key = [](const proto::Advice::Row& row) {
-    return std::make_tuple(!row.error().empty(), !row.unwritten().empty(), !row.fits(),
+  const auto key = [&](const proto::Advice::Row& row) {
+    return std::make_tuple(!row.error().empty(), !row.unwritten().empty(),
+                           SavesNothing(row, *advice), !row.fits(),
                            row.fits() ? CostOf(row) : kNoCost, row.smallest_bytes() == 0,
                            row.smallest_bytes(), row.peak_reserved_bytes(), row.cost_rank());
   };

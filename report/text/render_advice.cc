@@ -42,7 +42,8 @@ const AdviceRow* BestOf(const proto::Advice& advice) {
   const AdviceRow& best = advice.rows(0);
   const bool saves =
       best.smallest_bytes() > 0 && best.smallest_bytes() < advice.as_is().smallest_bytes();
-  return IsTried(best) && (best.survives() || saves) ? &best : nullptr;
+  const bool helps = IsTried(best) && !SavesNothing(best, advice);
+  return helps && (best.survives() || saves) ? &best : nullptr;
 }
 
 // Returns the cheapest change that is enough but cannot be written; nullptr if there is none.
@@ -153,7 +154,7 @@ Table AdviceTable(const proto::Advice& advice) {
   add("", advice.as_is(), "as it is");
   for (int i = 0; i < advice.rows_size(); ++i) {
     const AdviceRow& row = advice.rows(i);
-    if (IsTried(row)) add(StrCat(i + 1), row, row.change());
+    if (IsTried(row) && !SavesNothing(row, advice)) add(StrCat(i + 1), row, row.change());
   }
   return table;
 }
@@ -220,14 +221,14 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice,
   const bool is_lower_bound = advice.is_lower_bound();
   AddTable(AdviceTable(advice), &text);
   for (const AdviceRow& row : advice.rows()) {
-    if (IsTried(row)) continue;
-    if (row.error().empty()) {
-      StrAppend(&text, "  not written as a patch: ", CleanText(row.change()), ": ",
-                CleanText(row.unwritten(), 300), "; made in the running process, it needs ",
-                FormatSize(row.smallest_bytes()), "\n");
-    } else {
-      StrAppend(&text, "  could not be tried: ", CleanText(row.change()), ": ",
-                CleanText(row.error(), 300), "\n");
+    const std::string change = CleanText(row.change());
+    if (!row.error().empty()) {
+      StrAppend(&text, "  could not be tried: ", change, ": ", CleanText(row.error(), 300), "\n");
+    } else if (SavesNothing(row, advice)) {
+      StrAppend(&text, "  saves nothing: ", change, "\n");
+    } else if (!row.unwritten().empty()) {
+      StrAppend(&text, "  not written as a patch: ", change, ": ", CleanText(row.unwritten(), 300),
+                "; made in the running process, it needs ", FormatSize(row.smallest_bytes()), "\n");
     }
   }
   StrAppend(&text,

@@ -126,6 +126,13 @@ bool IsTried(const proto::Advice::Row& row) {
   return row.error().empty() && row.unwritten().empty();
 }
 
+bool SavesNothing(const proto::Advice::Row& row, const proto::Advice& advice) {
+  const proto::Advice::Row& now = advice.as_is();
+  return advice.source() == proto::Advice::run && row.smallest_bytes() >= now.smallest_bytes() &&
+         row.peak_reserved_bytes() >= now.peak_reserved_bytes() &&
+         row.peak_allocated_bytes() >= now.peak_allocated_bytes();
+}
+
 bool AdviceFits(const proto::Advice& advice) {
   return advice.goal_bytes() == 0 || advice.as_is().fits() ||
          absl::c_any_of(advice.rows(),

@@ -27,6 +27,8 @@ bool AsksAdvice(const proto::DeviceReport& device);
 bool AdviceFits(const proto::Advice& advice);
 // Returns whether a row has figures, and a change that a user can make as it was made for them.
 bool IsTried(const proto::Advice::Row& row);
+// Returns whether a row is of a run whose peaks are not below those of the script as it is.
+bool SavesNothing(const proto::Advice::Row& row, const proto::Advice& advice);
 
 // Returns whether the goal may be reached: by what was recorded, of which the rest is unknown.
 bool MaySurvive(const proto::Advice& advice);

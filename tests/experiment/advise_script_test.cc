@@ -165,6 +165,18 @@ TEST_F(AdviceSearch, TheCheapestThatFitsComesFirst) {
   EXPECT_EQ(ran_.size(), 7u);  // as it is and each; as it is and those that fit, timed
 }
 
+// Also where the script fits as it is.
+TEST_F(AdviceSearch, WhatSavesNothingComesLast) {
+  expandable_saves_ = 0;
+  Offer("idle", -10, 0.1);
+  Offer("cheap", 300, 1);
+  const proto::Advice advice = Advise(2000);
+  EXPECT_EQ(Remedies(advice.rows(0)), Strings{"cheap"});
+  const std::string text = RenderAdvice("train.py", advice);
+  EXPECT_THAT(text, testing::HasSubstr("\n  saves nothing: idle\n"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("  idle")));
+}
+
 TEST_F(AdviceSearch, WhatIsMadeTwiceAndWhatIsPinned) {
   Offer("checkpoint", 300, 1);
   Offer("pins", 300, 2);
@@ -437,7 +449,7 @@ TEST_F(AdviceSearch, TheLargestValueIsNoneOrNotKnown) {
     largest[row.remedies(0)] = {row.largest(), row.largest_is_proven()};
   }
   EXPECT_EQ(largest, (std::map<std::string, std::pair<int64_t, bool>>{
-                         {kExpandable, {0, true}}, {"a", {40, false}}, {"b", {0, false}}}));
+                         {kExpandable, {0, false}}, {"a", {40, false}}, {"b", {0, false}}}));
   EXPECT_EQ(stopped.notes(0),
             "Only 5 runs looked for the largest --batch_size; --max-runs allows more.");
   EXPECT_NE(RenderAdvice("train.py", stopped).find("40 or more"), std::string::npos);
