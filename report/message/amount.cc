@@ -58,13 +58,14 @@ std::string WithoutCommas(std::string_view text, size_t* length) {
   while (*length > 0 && *length < kMaxDigits && text.substr(*length).starts_with(',')) {
     const std::string_view rest = text.substr(*length + 1);
     const size_t digits = CountDigits(rest);
-    const bool is_decimal = digits == 2 && !rest.substr(2).starts_with('.');
-    if (!is_decimal && digits != 3) break;
+    const bool is_first = number.size() == *length;
+    const bool is_decimal = is_first && digits == 2 && !rest.substr(2).starts_with('.');
+    if (!is_decimal && digits != 3) return "";
     StrAppend(&number, is_decimal ? "." : "", rest.substr(0, digits));
     *length += 1 + digits;
-    if (is_decimal) return number;
+    if (is_decimal) break;
   }
-  return number.size() < *length ? number : "";
+  return number.find('.') != std::string::npos || number.size() < *length ? number : "";
 }
 
 std::optional<Digits> ReadDigits(std::string_view text) {
@@ -98,7 +99,7 @@ std::optional<double> ReadNumber(std::string_view text, size_t* length) {
   return digits->value;
 }
 
-std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit, size_t* length) {
+std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit) {
   size_t end = 0;
   const std::string number = default_unit == 0 ? WithoutCommas(text, &end) : "";
   const std::optional<Digits> digits = ReadDigits(number.empty() ? text : number);
@@ -124,12 +125,11 @@ std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit, si
   if (unit == 0) return std::nullopt;
   const double bytes = digits->value * static_cast<double>(unit);
   if (!(bytes < kMaxAmount)) return std::nullopt;
-  if (length != nullptr) *length = end;
   const double step = static_cast<double>(unit) * std::pow(10.0, -digits->decimals);
-  return Amount{std::llround(bytes), unit == 1 ? 0 : std::llround(step / 2)};
+  return Amount{std::llround(bytes), unit == 1 ? 0 : std::llround(step / 2), 0, end};
 }
 
-std::optional<Amount> ReadAmountBackwards(std::string_view text, size_t* place) {
+std::optional<Amount> ReadAmountBackwards(std::string_view text) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '(')) text.remove_suffix(1);
   // Number and unit are adjacent or one blank apart, and the amount begins where its digits begin.
   size_t begin = text.size();
@@ -144,10 +144,9 @@ std::optional<Amount> ReadAmountBackwards(std::string_view text, size_t* place) 
     }
     while (begin < text.size() && !IsDigit(text[begin])) ++begin;
     if (begin == 0) return std::nullopt;  // there may have been more digits
-    size_t length = 0;
-    const std::optional<Amount> amount = ReadAmount(text.substr(begin), 0, &length);
-    if (!amount.has_value() || begin + length != text.size()) continue;
-    if (place != nullptr) *place = begin;
+    std::optional<Amount> amount = ReadAmount(text.substr(begin));
+    if (!amount.has_value() || begin + amount->length != text.size()) continue;
+    amount->at = begin;
     return amount;
   }
   return std::nullopt;

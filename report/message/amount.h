@@ -18,6 +18,10 @@ namespace memreplay {
 struct Amount {
   int64_t bytes = 0;
   int64_t rounding = 0;
+  uint64_t at = 0;  // where in the text it was read from; of a sum, nowhere
+  size_t length = 0;
+
+  Amount WithoutPlace() const { return {bytes, rounding}; }
 };
 
 inline Amount operator+(const Amount& a, const Amount& b) {
@@ -31,11 +35,10 @@ inline Amount operator-(const Amount& a, const Amount& b) {
 // whether they write GB, GiB or G. Sizes above 2^60 bytes are rejected: no machine has as much, and
 // sums of several still fit. `default_unit` is the unit of a bare number, such as "19.77" in
 // "19.77/22.05 GiB"; 0 means that a unit is required.
-std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit = 0,
-                                 size_t* length = nullptr);
+std::optional<Amount> ReadAmount(std::string_view text, int64_t default_unit = 0);
 // Returns the size that `text` ends with, ignoring blanks and '('; nothing if it begins there too,
 // where it may be cut.
-std::optional<Amount> ReadAmountBackwards(std::string_view text, size_t* place = nullptr);
+std::optional<Amount> ReadAmountBackwards(std::string_view text);
 // Returns the number that `text` begins with, "0.9" or "32768"; not negative, below 10^15.
 std::optional<double> ReadNumber(std::string_view text, size_t* length = nullptr);
 

@@ -19,6 +19,14 @@ namespace {
 
 constexpr size_t kMaxText = 400;  // of a quotation
 
+// Says where in the text a figure was read, if it is known.
+template <typename Figure>
+void SetPlace(const Facts& facts, const Amount& amount, Figure* figure) {
+  if (amount.length == 0 || !facts.window_begin.has_value()) return;
+  figure->set_offset(static_cast<int64_t>(*facts.window_begin + amount.at));
+  figure->set_length(static_cast<int64_t>(amount.length));
+}
+
 void Quote(const Facts& facts, const Sums& sums, proto::Explanation* explanation) {
   for (size_t i = 0; i < facts.amounts.size(); ++i) {
     if (!facts.amounts[i].has_value()) continue;
@@ -27,6 +35,7 @@ void Quote(const Facts& facts, const Sums& sums, proto::Explanation* explanation
     figure.set_words(std::string(QuantityWords(static_cast<Quantity>(i))));
     figure.set_bytes(facts.amounts[i]->bytes);
     figure.set_rounding_bytes(facts.amounts[i]->rounding);
+    SetPlace(facts, *facts.amounts[i], &figure);
   }
   for (const CardProcess& process : facts.processes) {
     proto::Explanation::Process& row = *explanation->add_processes();
@@ -34,6 +43,7 @@ void Quote(const Facts& facts, const Sums& sums, proto::Explanation* explanation
     if (process.has_bytes) row.set_bytes(process.bytes.bytes);
     row.set_name(CleanText(process.name, kMaxText));
     row.set_is_own(process.pid == sums.own_pid);
+    SetPlace(facts, process.bytes, &row);
   }
   if (facts.frame.has_value()) {
     proto::Explanation::Frame& frame = *explanation->mutable_frame();
@@ -133,6 +143,7 @@ proto::Explanation ExplanationOf(const proto::RecordedProcess& process, const Lo
   Facts facts = ReadFacts(error, frames);
   facts.knows_outside = process.has_card();
   facts.is_recorded = true;
+  facts.window_begin.reset();  // the text is in no file
   proto::Explanation explanation = ExplainFacts(facts);
   if (process.ooms() > 0) SayGrowth(process.holding().growth(), &explanation);
   return explanation;

@@ -36,9 +36,8 @@ std::string_view SkipSeparators(std::string_view text) {
 }
 
 // Returns the message of the failure in the window, from its beginning to the next one.
-std::string MessageText(const LogExtract& extract) {
-  const Passage passage =
-      PassageAround(extract.window, extract.anchor, kNearBefore, kMessageLength);
+Traced MessageText(const LogExtract& extract) {
+  Passage passage = PassageAround(extract.window, extract.anchor, kNearBefore, kMessageLength);
   const std::string& text = passage.text;
   const std::string anchor = WithoutBlanks(extract.form->anchor);
   const std::string begins = WithoutBlanks(extract.form->begins);
@@ -47,15 +46,24 @@ std::string MessageText(const LogExtract& extract) {
   const size_t begin = found == std::string::npos ? passage.at : found;
   // If two ranks fail at once, each has its own message.
   const size_t first = std::min(text.find(anchor, passage.at), text.size());
-  return text.substr(begin, text.find(anchor, first + 1) - begin);
+  passage.Resize(std::min(text.find(anchor, first + 1), text.size()));
+  passage.EraseFirst(begin);
+  return passage;
+}
+
+// Returns an amount whose place is one in `text`, of which `part` is a part.
+std::optional<Amount> AmountIn(std::string_view text, std::string_view part,
+                               int64_t default_unit = 0) {
+  std::optional<Amount> amount = ReadAmount(part, default_unit);
+  if (amount.has_value()) amount->at = static_cast<size_t>(part.data() - text.data());
+  return amount;
 }
 
 std::optional<Amount> FieldAt(std::string_view text, size_t at, size_t length, const Field& field) {
   if (field.side == Side::kBefore) {
-    size_t place = 0;
-    const std::optional<Amount> amount = ReadAmountBackwards(text.substr(0, at), &place);
+    const std::optional<Amount> amount = ReadAmountBackwards(text.substr(0, at));
     // Behind a prefix it would be the end of a number.
-    std::string_view before = text.substr(0, place);
+    std::string_view before = text.substr(0, amount.value_or(Amount()).at);
     if (before.ends_with('.')) before.remove_suffix(1);
     const bool is_whole =
         !before.empty() && (absl::ascii_islower(before.back()) ||
@@ -63,7 +71,7 @@ std::optional<Amount> FieldAt(std::string_view text, size_t at, size_t length, c
     return is_whole ? amount : std::nullopt;
   }
   std::string_view rest = SkipSeparators(text.substr(at + length));
-  if (field.side == Side::kAfter) return ReadAmount(rest);
+  if (field.side == Side::kAfter) return AmountIn(text, rest);
   if (field.side == Side::kBytes) {
     // Triton prints plain bytes; at the end, there may have been more digits.
     const size_t digits = rest.find_first_not_of("0123456789");
@@ -73,7 +81,7 @@ std::optional<Amount> FieldAt(std::string_view text, size_t at, size_t length, c
     const bool is_whole = behind == " " || behind.starts_with("Hardware") ||
                           behind.starts_with("is") || behind.starts_with("failed") ||
                           std::string_view(".,\\\"'`").find(behind[0]) != std::string_view::npos;
-    return is_whole ? ReadAmount(rest.substr(0, digits), 1) : std::nullopt;
+    return is_whole ? AmountIn(text, rest.substr(0, digits), 1) : std::nullopt;
   }
   // Reads "(19.77/22.05 GiB)", "59.41GB / 62.58GB" or "(0.9, 19.84 GiB)".
   const size_t open = rest.find('(');
@@ -82,11 +90,11 @@ std::optional<Amount> FieldAt(std::string_view text, size_t at, size_t length, c
   if (parting == std::string_view::npos) return std::nullopt;
   std::string_view second = rest.substr(parting + 1);
   while (second.starts_with(' ')) second.remove_prefix(1);
-  const std::optional<Amount> right = ReadAmount(second);
+  const std::optional<Amount> right = AmountIn(text, second);
   if (field.side == Side::kSecond || !right.has_value()) return right;
-  size_t end = 0;
-  const std::optional<Amount> left = ReadAmount(rest, int64_t{1} << 30, &end);
-  return rest.find_first_not_of(' ', end) == parting ? left : std::nullopt;
+  const std::optional<Amount> left = AmountIn(text, rest, int64_t{1} << 30);
+  return left.has_value() && rest.find_first_not_of(' ', left->length) == parting ? left
+                                                                                  : std::nullopt;
 }
 
 // Returns the number that `text` begins with, if it does not end with that: there may have been
@@ -98,7 +106,16 @@ std::optional<double> WholeNumber(std::string_view text) {
   return is_cut ? std::nullopt : number;
 }
 
-void ReadMessageFields(std::string_view text, Facts* facts) {
+// Makes the place of an amount that was read in a passage one in what that was taken from.
+Amount Placed(Amount amount, const Traced& passage) {
+  const size_t last = passage.from[amount.at + amount.length - 1];
+  amount.at = passage.from[amount.at];
+  amount.length = last - amount.at + 1;
+  return amount;
+}
+
+void ReadMessageFields(const Traced& passage, Facts* facts) {
+  const std::string_view text = passage.text;
   for (const Field& field : MessageFields()) {
     std::optional<Amount>& amount = facts->amounts[static_cast<size_t>(field.quantity)];
     if (amount.has_value()) continue;
@@ -106,6 +123,7 @@ void ReadMessageFields(std::string_view text, Facts* facts) {
     const size_t at = text.find(words);
     if (at == std::string_view::npos) continue;
     amount = FieldAt(text, at, words.size(), field);
+    if (amount.has_value()) amount = Placed(*amount, passage);
     const std::string_view rest = SkipSeparators(text.substr(at + words.size()));
     facts->has_bad_size |= field.side == Side::kBytes &&
                            rest.find_first_not_of("0123456789") >= kBadSizeDigits &&
@@ -129,6 +147,7 @@ void ReadContextFields(std::string_view text, Facts* facts) {
     const size_t at = text.rfind(field.words);
     if (amount.has_value() || at == std::string_view::npos) continue;
     amount = FieldAt(text, at, field.words.size(), field);
+    if (amount.has_value()) amount = amount->WithoutPlace();
   }
   for (const NumberField& field : ContextNumbers()) {
     std::optional<double>& number = facts->numbers[static_cast<size_t>(field.number)];
@@ -147,7 +166,8 @@ void ReadContextFields(std::string_view text, Facts* facts) {
 }
 
 // Reads "Process 4711 has 14.85 GiB memory in use".
-void ReadProcesses(std::string_view text, Facts* facts) {
+void ReadProcesses(const Traced& passage, Facts* facts) {
+  const std::string_view text = passage.text;
   constexpr std::string_view kProcess = "Process";
   for (size_t at = text.find(kProcess);
        at != std::string_view::npos && facts->processes.size() < kMaxProcesses;
@@ -158,21 +178,23 @@ void ReadProcesses(std::string_view text, Facts* facts) {
     if (digits == 0 || !absl::SimpleAtoi(ToAbsl(rest.substr(0, digits)), &process.pid)) continue;
     rest.remove_prefix(digits);
     if (!rest.starts_with("has")) continue;
-    const std::optional<Amount> bytes = ReadAmount(rest.substr(3));
+    const std::optional<Amount> bytes = AmountIn(text, rest.substr(3));
     if (!bytes.has_value()) continue;
-    process.bytes = *bytes;
+    process.bytes = Placed(*bytes, passage);
     process.has_bytes = true;
     facts->processes.push_back(std::move(process));
   }
 }
 
 // Computes a request of TensorFlow's, "tensorwithshape[64,3,224,224]andtypefloaton".
-void ReadShape(std::string_view text, Facts* facts) {
+void ReadShape(const Traced& passage, Facts* facts) {
+  const std::string_view text = passage.text;
   constexpr std::string_view kShape = "tensorwithshape[";
   constexpr std::string_view kType = "]andtype";
   const size_t at = text.find(kShape);
   const size_t end = text.find(kType, at);
   if (end == std::string_view::npos) return;
+  const size_t begin = at + kShape.size() - 1;
   const std::string_view type = text.substr(end + kType.size());
   const std::string_view shape = text.substr(at + kShape.size(), end - at - kShape.size());
   double elements = 1;
@@ -184,7 +206,7 @@ void ReadShape(std::string_view text, Facts* facts) {
   for (const auto& row : kTypes) {
     if (!type.starts_with(StrCat(row.name, "on")) || !(elements < 0x1p50)) continue;
     facts->amounts[static_cast<size_t>(Quantity::kTried)] =
-        Amount{row.bytes * static_cast<int64_t>(elements), 0};
+        Placed({row.bytes * static_cast<int64_t>(elements), 0, begin, end + 1 - begin}, passage);
     facts->shape = StrCat("[", shape, "] of ", row.name);
   }
 }
@@ -356,24 +378,25 @@ Facts ReadAllButFrames(const LogExtract& extract, const std::string& all) {
   facts.failures = extract.failures;
   facts.different = extract.different;
   const std::string_view window = extract.window;
-  const std::string message = MessageText(extract);
+  const Traced message = MessageText(extract);
   ReadMessageFields(message, &facts);
   ReadShape(message, &facts);
-  facts.is_before_2_1 = absl::StrContains(message, "alreadyallocated");
+  facts.is_before_2_1 = absl::StrContains(message.text, "alreadyallocated");
   ReadProcesses(message, &facts);
-  ReadGpu(message, &facts);
+  ReadGpu(message.text, &facts);
   ReadRank(extract, &facts);
   // A server's error quotes the allocator's, before or inside it.
   if (extract.form->kind == FormKind::kServing) {
     const size_t quoted = window.rfind("ried to allocate");
     if (quoted != std::string_view::npos) {
-      const std::string figures = PassageAround(window, quoted, 0, kMessageLength).text;
+      const Passage figures = PassageAround(window, quoted, 0, kMessageLength);
       ReadMessageFields(figures, &facts);
       if (facts.processes.empty()) ReadProcesses(figures, &facts);
-      if (!facts.gpu.has_value()) ReadGpu(figures, &facts);
+      if (!facts.gpu.has_value()) ReadGpu(figures.text, &facts);
     }
   }
   DropImpossible(&facts);
+  facts.window_begin = extract.begin;
   ReadContextFields(all, &facts);
   ReadConf(all, &facts);
   ReadMemorySummary(window, &facts);

@@ -94,6 +94,7 @@ struct Facts {
   std::array<bool, static_cast<size_t>(FrameHint::kCount)> hints{};
   std::array<bool, static_cast<size_t>(Circumstance::kCount)> circumstances{};
   std::string conf;  // PYTORCH_CUDA_ALLOC_CONF as the text sets it; PyTorch's advice does not count
+  std::optional<uint64_t> window_begin;  // places are from here on; unknown of UTF-16
   int64_t failures = 1;
   int64_t different = 1;
 

@@ -234,6 +234,7 @@ LogExtract LogScan::Finish() {
   if (chosen != nullptr) {
     extract.form = chosen->form;
     extract.window = chosen->window;
+    if (!is_utf16_) extract.begin = chosen->begin;
     extract.anchor = static_cast<size_t>(chosen->at - chosen->begin);
   }
   extract.failures = std::max<int64_t>(failures_, chosen != nullptr ? 1 : 0);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -40,9 +41,10 @@ class WordSearch {
 
 // What is kept of a log: the failure to explain with its surroundings, and the counts.
 struct LogExtract {
-  const Form* form = nullptr;  // null: nothing about memory
-  std::string window;          // the text around it
-  size_t anchor = 0;           // where in the window
+  const Form* form = nullptr;     // null: nothing about memory
+  std::string window;             // the text around it
+  size_t anchor = 0;              // where in the window
+  std::optional<uint64_t> begin;  // of the window in the log; unknown of UTF-16
   std::string context;  // the beginning of the log, and lines of settings and of a server's start
   // How often an allocation failed. A repeated text counts once in `different`, which stops at some
   // thousands.

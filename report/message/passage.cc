@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -50,25 +51,27 @@ size_t CommandLength(std::string_view text) {
   return at > 0 ? end : 0;
 }
 
-std::string WithoutCommands(std::string_view text) {
-  std::string plain;
-  plain.reserve(text.size());
+Traced WithoutCommands(const Traced& traced) {
+  const std::string_view text = traced.text;
+  Traced plain;
   for (size_t at = 0; at < text.size();) {
     const size_t command = IsOneOf(text[at], "\x1b^\\[") ? CommandLength(text.substr(at)) : 0;
-    if (command == 0) plain += text[at];
+    if (command == 0) plain.Add(text[at], traced.from[at]);
     at += std::max<size_t>(command, 1);
   }
   return plain;
 }
 
 // Returns a line without colours, and without the right border of a box.
-std::string PlainLine(std::string_view line) {
-  std::string plain = WithoutCommands(line);
+Traced PlainLine(std::string_view text, size_t begin, size_t end) {
+  Traced line = {std::string(text.substr(begin, end - begin)), std::vector<size_t>(end - begin)};
+  std::iota(line.from.begin(), line.from.end(), begin);
+  line = WithoutCommands(line);
   constexpr std::string_view kBorder = "\u2502";
-  std::string_view kept = plain;
+  std::string_view kept = line.text;
   while (!kept.empty() && IsBlankByte(kept.back())) kept.remove_suffix(1);
-  if (kept.ends_with(kBorder)) plain.resize(kept.size() - kBorder.size());
-  return plain;
+  if (kept.ends_with(kBorder)) line.Resize(kept.size() - kBorder.size());
+  return line;
 }
 
 // Returns the length of a time or a date that `text` begins with; 0 if it begins with none.
@@ -143,7 +146,8 @@ SharedPrefix Compare(std::string_view a, std::string_view b) {
 // Adds text without its blanks.
 class Squeezer {
  public:
-  void Add(std::string_view text) {
+  void Add(const Traced& line) {
+    const std::string_view text = line.text;
     for (size_t i = 0; i < text.size(); ++i) {
       const bool is_escaped = text[i] == '\\' && i + 1 < text.size() && text[i + 1] == 'n';
       if (is_escaped || IsBlankByte(text[i])) {
@@ -152,29 +156,31 @@ class Squeezer {
         i += is_escaped ? 1 : 0;
         continue;
       }
-      AddByte(text[i]);
+      AddByte(text[i], line.from[i]);
     }
   }
+  void Break() { has_blank_ = has_break_ = true; }
   // Ends the text after a blank that it ends with, but not where a number may go on.
   void End(bool may_be_broken) {
-    if (has_blank_ && !(has_break_ && may_be_broken)) out_ += ' ';
+    if (has_blank_ && !(has_break_ && may_be_broken)) out_.Add(' ', 0);
   }
-  std::string& out() { return out_; }
+  const Traced& out() const { return out_; }
 
  private:
-  void AddByte(char c) {
-    if (has_blank_ && !out_.empty()) {
-      const bool in_unit = has_break_ && IsOneOf(out_.back(), "KMGTkmgt") && IsOneOf(c, "iBb");
-      if ((!in_unit && ReadAmountBackwards(out_).has_value()) ||
-          (!has_break_ && IsDigitByte(out_.back()) && IsDigitByte(c))) {
-        out_ += ' ';
+  void AddByte(char c, size_t place) {
+    const std::string& text = out_.text;
+    if (has_blank_ && !text.empty()) {
+      const bool in_unit = has_break_ && IsOneOf(text.back(), "KMGTkmgt") && IsOneOf(c, "iBb");
+      if ((!in_unit && ReadAmountBackwards(text).has_value()) ||
+          (!has_break_ && IsDigitByte(text.back()) && IsDigitByte(c))) {
+        out_.Add(' ', place);
       }
     }
     has_blank_ = has_break_ = false;
-    out_ += c;
+    out_.Add(c, place);
   }
 
-  std::string out_;
+  Traced out_;
   bool has_blank_ = false;
   bool has_break_ = false;
 };
@@ -209,58 +215,78 @@ bool MayBeBroken(std::string_view text) {
 
 }  // namespace
 
+void Traced::EraseFirst(size_t count) {
+  text.erase(0, count);
+  from.erase(from.begin(), from.begin() + static_cast<ptrdiff_t>(count));
+}
+
+void Traced::Resize(size_t size) {
+  text.resize(size);
+  from.resize(size);
+}
+
 Passage PassageAround(std::string_view text, size_t at, size_t before, size_t after) {
   const size_t begin = LineBegin(text, at);
-  const std::string head = PlainLine(text.substr(begin, at - begin));
+  Traced head = PlainLine(text, begin, at);
   // What the line of `at` has in common with the line before it goes from both.
-  std::vector<std::string> above;
-  size_t known = head.size();
+  std::vector<Traced> above;
+  size_t known = head.text.size();
   size_t own_prefix = 0;
   for (size_t end = begin; end > 0 && known < before && above.size() < 8;) {
     const size_t first = LineBegin(text, end - 1);
-    std::string line = PlainLine(text.substr(first, end - 1 - first));
+    Traced line = PlainLine(text, first, end - 1);
     end = first;
-    if (IsEmptyLine(line)) continue;
-    const SharedPrefix shared = Compare(head, line);
+    if (IsEmptyLine(line.text)) continue;
+    const SharedPrefix shared = Compare(head.text, line.text);
     if (!shared.is_same) continue;
     own_prefix = std::max(own_prefix, shared.in_a);
-    line.erase(0, shared.in_b);
-    known += line.size();
+    line.EraseFirst(shared.in_b);
+    known += line.text.size();
     above.push_back(std::move(line));
   }
   Squeezer squeezer;
   for (size_t i = above.size(); i > 0; --i) {
     squeezer.Add(above[i - 1]);
-    squeezer.Add("\n");
+    squeezer.Break();
   }
-  squeezer.Add(std::string_view(head).substr(own_prefix));
-  const size_t place = squeezer.out().size();
+  const std::string whole_head = head.text;
+  head.EraseFirst(own_prefix);
+  squeezer.Add(head);
+  const size_t place = squeezer.out().text.size();
 
   size_t lines = 0;
   bool is_repeated = false;  // the prefix, on every line of the text
   const size_t last = std::min(text.size(), at + kRawBytes * after + kMaxLine);
-  for (size_t next = at; next < last && squeezer.out().size() < place + after;) {
+  for (size_t next = at; next < last && squeezer.out().text.size() < place + after;) {
     const size_t end = LineEnd(text, next);
-    std::string line = PlainLine(text.substr(next, end - next));
+    Traced line = PlainLine(text, next, end);
     next = end < text.size() && IsOneOf(text[end], "\r\n") ? end + 1 : end;
     if (lines > 0) {
-      if (IsEmptyLine(line)) continue;
-      const SharedPrefix shared = Compare(head, line);
+      if (IsEmptyLine(line.text)) continue;
+      const SharedPrefix shared = Compare(whole_head, line.text);
       if (!shared.is_same) continue;
       if (lines == 1) is_repeated = shared.in_b > 0;
       if (is_repeated != (shared.in_b > 0)) break;
-      line.erase(0, shared.in_b);
+      line.EraseFirst(shared.in_b);
     }
     ++lines;
     squeezer.Add(line);
-    if (next > end) squeezer.Add("\n");
+    if (next > end) squeezer.Break();
   }
   squeezer.End(last == text.size() && MayBeBroken(text));
   // Commands that were broken are whole now.
-  std::string head_text = WithoutCommands(squeezer.out().substr(0, place));
-  head_text.erase(0, head_text.size() - std::min(head_text.size(), before));
-  const std::string tail = WithoutCommands(squeezer.out().substr(place));
-  return {head_text + tail.substr(0, after), head_text.size()};
+  Traced tail = squeezer.out();
+  tail.EraseFirst(place);
+  tail = WithoutCommands(tail);
+  tail.Resize(std::min(tail.text.size(), after));
+  Traced both = squeezer.out();
+  both.Resize(place);
+  both = WithoutCommands(both);
+  both.EraseFirst(both.text.size() - std::min(both.text.size(), before));
+  const size_t middle = both.text.size();
+  both.text += tail.text;
+  both.from.insert(both.from.end(), tail.from.begin(), tail.from.end());
+  return {std::move(both), middle};
 }
 
 std::string FromUtf16(std::string_view text, bool is_little) {

@@ -4,14 +4,27 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace memreplay {
 
+// Characters that were taken out of a text.
+struct Traced {
+  std::string text;
+  std::vector<size_t> from;  // of each byte, its place in the text that it was taken from
+
+  void Add(char c, size_t place) {
+    text += c;
+    from.push_back(place);
+  }
+  // Removes the first bytes, or those from `size` on.
+  void EraseFirst(size_t count);
+  void Resize(size_t size);
+};
 // A part of a text as it was printed, but without its blanks: where a line was broken, nobody can
 // see whether there was one. A blank is kept after an amount of memory, which ends there, between
 // two digits of a line, and at the end of the text.
-struct Passage {
-  std::string text;
+struct Passage : Traced {
   size_t at = 0;
 };
 

@@ -44,7 +44,7 @@ std::vector<std::string_view> Cells(std::string_view line) {
 
 void Set(Quantity quantity, const std::optional<Amount>& amount, Facts* facts) {
   std::optional<Amount>& own = facts->amounts[static_cast<size_t>(quantity)];
-  if (!own.has_value()) own = amount;
+  if (!own.has_value() && amount.has_value()) own = amount->WithoutPlace();
 }
 
 std::optional<double> CountAfter(std::string_view line, std::string_view words) {
@@ -98,7 +98,7 @@ std::optional<CardProcess> ReadSmiProcess(std::string_view row, int64_t* gpu) {
   }
   const std::optional<Amount> bytes = ReadAmount(words.back());
   process.has_bytes = bytes.has_value();
-  if (bytes.has_value()) process.bytes = *bytes;
+  if (bytes.has_value()) process.bytes = bytes->WithoutPlace();
   for (size_t i = at + 2; i + 1 < words.size(); ++i) {
     StrAppend(&process.name, process.name.empty() ? "" : " ", words[i]);
   }

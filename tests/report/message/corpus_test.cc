@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "report/message/amount.h"
 #include "report/message/explain.h"
 #include "report/text/render.h"
 #include "trace/value/strings.h"
@@ -93,6 +94,29 @@ TEST(Corpus, EachTextCutOffAnywhereHasAnAnswerOrAnError) {
       EXPECT_FALSE(RenderExplanationText(report->explanation()).empty());
     }
   }
+}
+
+// What stands at the place of a figure is the figure, unless colours or a broken line part it.
+TEST(Corpus, EachFigureStandsWhereItIsSaidTo) {
+  size_t found = 0;
+  for (const Case& one : AllCases()) {
+    const auto report = ExplainText(one.text);
+    ASSERT_TRUE(report.ok()) << one.name;
+    for (const auto& figure : report->explanation().figures()) {
+      if (!figure.has_offset()) continue;
+      const std::string place = one.text.substr(static_cast<size_t>(figure.offset()),
+                                                static_cast<size_t>(figure.length()));
+      if (place.find_first_of("\n\x1b[") != std::string::npos) continue;
+      // "(19.77/22.05 GiB)" has one unit for both.
+      const bool has_unit = place.back() > '9';
+      const int64_t unit = place.find('.') == std::string::npos ? 1 : int64_t{1} << 30;
+      const auto amount = ReadAmount(place, has_unit ? 0 : unit);
+      ASSERT_TRUE(amount.has_value()) << one.name << ": " << place;
+      EXPECT_EQ(amount->bytes, figure.bytes()) << one.name << ": " << place;
+      ++found;
+    }
+  }
+  EXPECT_GT(found, 300u);
 }
 
 // The advice names no setting that is set already, and none where none can help.

@@ -50,6 +50,7 @@ TEST(Amount, UnitsAndRounding) {
   EXPECT_EQ(ReadAmount("25,600,000 bytes")->bytes, 25600000);
   EXPECT_EQ(ReadAmountBackwards("of 1900,25 MiB")->bytes, 1900 * 1048576 + 262144);
   EXPECT_EQ(ReadAmountBackwards("(GPU 0,12.00 GiB")->bytes, int64_t{12} << 30);
+  EXPECT_FALSE(ReadAmount("153,700,88kB").has_value());
   EXPECT_FALSE(ReadAmount("4 Boxes").has_value());
   EXPECT_FALSE(ReadAmount("4").has_value());
   EXPECT_EQ(ReadAmount("4", kGiB)->bytes, 4 * kGiB);
