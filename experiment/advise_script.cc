@@ -138,7 +138,7 @@ class ChangeSearch {
     for (std::string& word : runs_.Command()) *advice_.add_program() = std::move(word);
     advice_.set_key(question_.key.name);
     advice_.set_value(question_.value);
-    advice_.set_diagnosis(as_is_.diagnosis());
+    *advice_.mutable_diagnosis() = as_is_.diagnosis();
     advice_.set_bound_bytes(as_is_.bound());
     advice_.set_goal_bytes(std::max<int64_t>(
         question_.memory.signed_value() - as_is_.reserve() - as_is_.outside(), 1));

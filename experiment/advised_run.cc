@@ -137,7 +137,7 @@ absl::Status AddProcess(const OpenedFile& snapshot, const proto::RecordedProcess
     }
     ASSIGN_OR_RETURN(ReplayAnswer answer, AskReplay(*study, StartPolicy::kRecorded, nullptr));
     answer.report.mutable_sweep();  // BestConf() was one, so the diagnosis proposes none
-    run->set_diagnosis(DiagnosisOf(answer.report));
+    *run->mutable_diagnosis() = DiagnosisOf(answer.report);
     run->set_bound(BoundOf(answer.report.categories()));
   }
   return absl::OkStatus();

@@ -22,7 +22,7 @@ from memreplay import report_types as types
 from memreplay._message import Message
 from memreplay._output import check, written
 from memreplay._program import Error, needed
-from memreplay._words import category_noun, size_text
+from memreplay._words import category_noun, diagnosis_text, size_text
 
 if TYPE_CHECKING:
     import pandas
@@ -234,17 +234,16 @@ class Answer(types.Report):
 
     @property
     def diagnosis(self) -> str:
-        """What happened, what holds the memory, whether settings help and what to do: a line per device or script."""
+        """What happened, why and what to do, as one text: a line per device or script."""
         return "\n".join(diagnosis for diagnosis, _ in self._matters() if diagnosis)
 
     def _matters(self) -> List[Tuple[str, Columns]]:
         """Returns the diagnosis and the main table of each device, or of a script."""
         if not self.devices and self.advice is not None:
-            return [(self.advice.diagnosis, _best_changes(self.advice))]
+            return [(diagnosis_text(self.advice.diagnosis), _best_changes(self.advice))]
         table = _MATTERS.get(self.command, _holders)
         several = len(self.devices) > 1
-        return [((f"device {device.device}: " if several and device.diagnosis else "") + device.diagnosis,
-                 table(device))
+        return [((f"device {device.device}: " if several else "") + diagnosis_text(device.diagnosis), table(device))
                 for device in self.devices]
 
     def __str__(self) -> str:

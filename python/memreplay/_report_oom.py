@@ -7,6 +7,7 @@ import pathlib
 import sys
 from typing import List, Union
 
+from memreplay import report_types as types
 from memreplay._load import Recording
 from memreplay._output import PAGE_MARK, check, file_name
 from memreplay._program import Error, as_file, run
@@ -15,12 +16,13 @@ _REMEDIES = 3
 
 
 def _diagnosis(snapshot: pathlib.Path) -> List[str]:
-    """Returns lines: the sentence, and the simulated changes that would have helped. Errors: Error."""
+    """Returns lines: what happened, why, what to do, and the simulated changes that would help. Errors: Error."""
     answer = Recording(snapshot).oom()
     oom = answer.devices[0].oom if answer.devices else None  # devices that ran out come first
     if oom is None:
         return [f"{snapshot} does not show where memory ran out"]
-    lines = [oom.sentence]
+    said = answer.devices[0].diagnosis or types.Diagnosis({})
+    lines = [said.what, f"  why: {said.why}", f"  do: {said.do}"]
     helpful = [change for change in oom.counterfactuals if change.survives and change.kind != "nothing"]
     lines += [f"  would have helped: {change.change}" for change in helpful[:_REMEDIES]]
     for row in [device.advice.rows[n] for device in answer.devices if device.advice

@@ -19,7 +19,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple, Union
 from memreplay import report_types as types
 from memreplay._load import Recording, _flags
 from memreplay._program import Error, failure, run, start
-from memreplay._words import category_noun, size_text
+from memreplay._words import category_noun, diagnosis_text, size_text
 
 Path = Union[str, "os.PathLike[str]"]
 _SIMULATED = str(pathlib.Path(__file__).with_name("_simulated.py"))
@@ -133,7 +133,7 @@ class Simulation(types.RecordReport):
                        else f"the figures are those up to its end by {process.ended or self.stopped_by}"
                        if self.is_lower_bound else f"it fits, {size_text(card.spare)} to spare")
                 lines += [f"{self.name}{' ' * bool(process.name)}{process.name} on {card.name} (simulated): {end}.",
-                          replay.diagnosis]
+                          diagnosis_text(replay.diagnosis)]
                 lines += [f"  {name:<18} {size_text(size)} ({size:,} bytes)" for name, size in (
                     ("peak reserved", card.peak_reserved), ("peak allocated", card.peak_allocated),
                     ("outside PyTorch", card.capacity - card.spare - card.peak_reserved), ("card", card.capacity))]

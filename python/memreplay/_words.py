@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
+from memreplay import report_types as types
+
 _NOUNS = {
     "parameter": "parameters", "buffer": "buffers", "gradient": "gradients", "optimizer_state": "optimizer state",
     "optimizer": "optimizer state", "activation": "activations", "logits": "logits and loss",
@@ -13,6 +17,11 @@ _NOUNS = {
 def category_noun(category: str) -> str:
     """Returns "KV cache" for "cache"; a tag of the user's own is its own name."""
     return _NOUNS.get(category, category)
+
+
+def diagnosis_text(diagnosis: Optional[types.Diagnosis]) -> str:
+    """Returns what happened, why and what to do as one text."""
+    return " ".join(filter(None, (diagnosis.what, diagnosis.why, diagnosis.do))) if diagnosis else ""
 
 
 def size_text(size: int) -> str:

@@ -401,9 +401,10 @@ absl::StatusOr<proto::DeviceReport> AskAdvice(const Study& study, const std::str
                    AdviceOf(study, on_card, card, progress, &*report, scaled));
   StackNames names(study.trace());
   AddCategories(study, names, &*report);
-  // The categories are those of the recording.
+  AddHolding(study.trace(), study.schedule().device_index(), &*report);
+  // The categories and holders are those of the recording.
   if (scaled == nullptr || advice.value() == scaled->scaling.base().value) {
-    advice.set_diagnosis(DiagnosisOf(*report));
+    *advice.mutable_diagnosis() = DiagnosisOf(*report);
   }
   *report->mutable_advice() = std::move(advice);
   return report;

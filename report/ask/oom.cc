@@ -42,7 +42,6 @@ proto::Counterfactual::Kind KindOf(ChangeKind kind) {
 }
 
 constexpr size_t kMaxPins = 3;
-constexpr size_t kMaxCures = 2;
 
 int64_t BirthOf(const std::vector<int64_t>& births, AllocationId id) {
   return id < births.size() ? births[id] : -1;
@@ -210,23 +209,6 @@ void AddUse(const OomAnalysis& analysis, const ReplaySettings& settings,
   use.set_outside_bytes(BoundedSum(capacity.signed_value(), -known.signed_value()));
 }
 
-// Returns the changes of settings with which memory does not run out; first those that hold least.
-std::vector<std::string> CuringSettings(const proto::OutOfMemory& oom) {
-  std::vector<const proto::Counterfactual*> cures;
-  for (const proto::Counterfactual& answer : oom.counterfactuals()) {
-    const bool is_setting = answer.kind() == proto::Counterfactual::setting ||
-                            answer.kind() == proto::Counterfactual::one_stream ||
-                            answer.kind() == proto::Counterfactual::one_pool;
-    if (is_setting && answer.survives()) cures.push_back(&answer);
-  }
-  absl::c_stable_sort(cures, [](const auto* a, const auto* b) {
-    return a->peak_reserved_bytes() < b->peak_reserved_bytes();
-  });
-  std::vector<std::string> changes;
-  for (const proto::Counterfactual* cure : cures) changes.push_back(cure->change());
-  return changes;
-}
-
 // Says why memory that is free does not serve the request, in half a sentence: most of it is of
 // another pool, of another stream, or it is in pieces.
 std::string WhyFreeDoesNotServe(const proto::OutOfMemory& oom) {
@@ -242,66 +224,34 @@ std::string WhyFreeDoesNotServe(const proto::OutOfMemory& oom) {
       of_streams = BoundedSum(of_streams, free.free_bytes());
     }
   }
-  const std::string wanted = FormatSize(oom.requested_bytes());
-  for (const auto& [bytes, whose] :
-       {std::pair(of_pools, " of it in private pools, which only their CUDA graphs may use"),
-        std::pair(of_streams, " of it cached for other streams, which this one may not use")}) {
-    if (bytes >= oom.obtainable_bytes() - bytes) {
-      return StrCat(FormatSize(bytes), whose, ", so ", wanted, " has no place");
-    }
+  for (const auto& [bytes, whose] : {std::pair(of_pools, " of it in private pools of CUDA graphs"),
+                                     std::pair(of_streams, " of it cached for other streams")}) {
+    if (bytes >= oom.obtainable_bytes() - bytes) return StrCat(FormatSize(bytes), whose);
   }
-  return StrCat("in pieces too small for ", wanted);
+  return "in pieces too small";
 }
 
 std::string Sentence(const OomAnalysis& analysis, const proto::OutOfMemory& oom) {
   const std::string wanted = FormatSize(oom.requested_bytes());
-  const std::string obtainable = FormatSize(oom.obtainable_bytes());
   switch (analysis.verdict) {
-    case OomVerdict::kExceedsDevice: {
-      const uint64_t event = analysis.too_large->event;
+    case OomVerdict::kExceedsDevice:
       return StrCat(
-          "no allocator could succeed: ", FormatSize(oom.live_at_once_bytes()),
-          " is needed at once", event > analysis.scene.event ? ", later," : "", " at event ",
-          FormatCount(static_cast<int64_t>(event)), "; the device has ",
+          FormatSize(oom.live_at_once_bytes()), " is needed at once; it has ",
           FormatSize((analysis.scene.reserved + analysis.scene.grantable).signed_value()));
-    }
     case OomVerdict::kPendingFree:
-      return StrCat("the request for ", wanted,
-                    " succeeds when repeated: a fitting block became free with the "
-                    "synchronisation, after PyTorch had looked for one");
-    case OomVerdict::kLeak: {
-      const std::vector<std::string> cures = CuringSettings(oom);
+      return StrCat("the request for ", wanted, " succeeds when repeated");
+    case OomVerdict::kLeak:
       return StrCat("every step leaves ", FormatSize(oom.leak().bytes_per_step()),
-                    " behind, allocated by ", oom.leak().stack().summary(), ": ",
-                    FormatSize(oom.leak().left_bytes()), " after ",
-                    FormatCount(oom.leak().steps(), "step"), ", so there is no room for ", wanted,
-                    cures.empty() ? "" : StrCat("; ", cures[0], " only postpones it"));
-    }
+                    " behind: ", FormatSize(oom.leak().left_bytes()), " after ",
+                    FormatCount(oom.leak().steps(), "step"), ", no room for ", wanted);
     case OomVerdict::kTrueShortage:
-      return StrCat(
-          wanted, " requested; even without fragmentation only ", obtainable, " was available, ",
-          FormatSize(BoundedSum(oom.requested_bytes(), -oom.obtainable_bytes())), " short");
+      return StrCat(wanted, " requested, even without fragmentation ",
+                    FormatSize(BoundedSum(oom.requested_bytes(), -oom.obtainable_bytes())),
+                    " short");
     case OomVerdict::kFragmentation: break;
   }
-  const std::vector<std::string> cures = CuringSettings(oom);
-  const bool serves_here = absl::c_any_of(oom.counterfactuals(), [](const auto& answer) {
-    return answer.kind() == proto::Counterfactual::setting && answer.served();
-  });
-  std::string cure = serves_here
-                         ? "settings below would have served this request, but not all that follow"
-                         : "none of the settings tried would have helped";
-  if (!cures.empty()) {
-    cure.clear();
-    for (size_t i = 0; i < std::min(cures.size(), kMaxCures); ++i) {
-      StrAppend(&cure, i == 0 ? "" : " or ", cures[i]);
-    }
-    StrAppend(&cure, " would have served it",
-              cures.size() <= kMaxCures
-                  ? ""
-                  : StrCat(" (and ", cures.size() - kMaxCures, " more, below)"));
-  }
-  return StrCat(obtainable, " is free or reserved but unallocated, ", WhyFreeDoesNotServe(oom),
-                "; ", cure);
+  return StrCat(wanted, " refused; ", FormatSize(oom.obtainable_bytes()), " is free, ",
+                WhyFreeDoesNotServe(oom));
 }
 
 }  // namespace

@@ -118,7 +118,7 @@ proto::RecordedReplay RecordedReplayOf(const Trace& trace, StackNames& names, si
   replay.set_events(device.events());
   replay.set_agrees(FindFaults(device).empty());
   replay.set_sentence(FidelitySentence(device));
-  replay.set_diagnosis(DiagnosisOf(device));
+  *replay.mutable_diagnosis() = DiagnosisOf(device);
   replay.set_peak_reserved(device.peak_reserved_bytes());
   replay.set_peak_allocated(device.peak_allocated_bytes());
   replay.set_ooms(device.ooms());

@@ -71,19 +71,6 @@ proto::DeviceReport StartReplay(const Schedule& schedule, const ReplaySettings& 
   return report;
 }
 
-// Sets what the process noted of who holds memory, if it did.
-void AddHolding(const Trace& trace, size_t device_index, proto::DeviceReport* report) {
-  for (const MemoryNote& note : trace.devices[device_index].notes) {
-    if (note.kind != NoteKind::kHolding) continue;
-    proto::Holding* const holding = report->mutable_holding();
-    if (!ParseJson(trace.strings[note.name], "who holds memory", holding).ok() ||
-        !CheckNumbers(*holding).ok()) {
-      report->clear_holding();
-      report->add_notes("what the process noted of who holds memory cannot be read");
-    }
-  }
-}
-
 void AddStatistics(const MemoryStats& statistics, const TorchProfile& profile,
                    proto::DeviceReport* report) {
   auto& flat = *report->mutable_statistics();
@@ -359,6 +346,18 @@ proto::DeviceReport ReportOom(const Schedule& schedule, const ReplaySettings& se
   }
   *report.mutable_oom() = std::move(oom);
   return report;
+}
+
+void AddHolding(const Trace& trace, size_t device_index, proto::DeviceReport* report) {
+  for (const MemoryNote& note : trace.devices[device_index].notes) {
+    if (note.kind != NoteKind::kHolding) continue;
+    proto::Holding* const holding = report->mutable_holding();
+    if (!ParseJson(trace.strings[note.name], "who holds memory", holding).ok() ||
+        !CheckNumbers(*holding).ok()) {
+      report->clear_holding();
+      report->add_notes("what the process noted of who holds memory cannot be read");
+    }
+  }
 }
 
 void AddUnseen(const Study& study, const proto::Inventory& inventory, proto::DeviceReport* report) {

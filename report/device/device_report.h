@@ -58,6 +58,9 @@ proto::TorchProfileChoice DescribeChoice(const ProfileChoice& choice);
 // requested.
 proto::TorchProfileChoice DescribeChoice(const TorchProfile& profile, bool is_given);
 
+// Sets what the recorded process noted of who holds memory, if it did. O(notes).
+void AddHolding(const Trace& trace, size_t device_index, proto::DeviceReport* report);
+
 // Sets `unseen` if something was left out: what would have followed an out of memory or whatever
 // else ended the script, or what came before the recording; and whether a device was asked about.
 // Does nothing for a written schedule. `inventory` is from DescribeContents(). O(events).
@@ -76,10 +79,10 @@ void RankRows(proto::Advice* advice);
 // on a real GPU and where the GPU's memory is the host's.
 void AddProcessMemory(proto::RecordedProcess* process);
 
-// Returns one or two sentences from the figures of this report alone, so that they all describe the
-// same run. If a replay does not agree with its recording, the diagnosis says that first. `device`
-// must have everything else, including Categories; "" for a run on a real GPU.
-std::string DiagnosisOf(const proto::DeviceReport& device);
+// Returns the answer from the figures of this report alone, so that they all describe the same run.
+// If a replay does not agree with its recording, the diagnosis says that first. `device` must have
+// everything else, including Categories; empty for a run on a real GPU.
+proto::Diagnosis DiagnosisOf(const proto::DeviceReport& device);
 
 // Puts the diagnosis of each device into the report, after everything else is in it. Text, page,
 // JSON and Python all show it from there.

@@ -8,7 +8,6 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_replace.h"
 #include "report/device/device_report.h"
 #include "report/words/answer.h"
 #include "report/words/holding.h"
@@ -139,8 +138,9 @@ std::string PhaseWords(const proto::Categories& categories) {
   return words;
 }
 
-// Returns what reduces the memory at the peak, according to what holds most of it.
-std::string Reduce(const proto::Categories& categories) {
+// Returns what reduces the memory at the peak, according to what holds most of it; "" if nothing
+// holds half of it.
+std::string_view Reduce(const proto::Categories& categories) {
   const auto sum = [&](std::initializer_list<Category> kinds) {
     int64_t bytes = 0;
     for (const Category kind : kinds) bytes += BytesOf(categories, kind);
@@ -161,52 +161,47 @@ std::string Reduce(const proto::Categories& categories) {
   };
   const auto most =
       absl::c_max_element(kAdvice, [](const auto& a, const auto& b) { return a.bytes < b.bytes; });
-  return categories.peak_bytes() == 0 || 2 * most->bytes < categories.peak_bytes()
-             ? ""
-             : StrCat("; to need less, ", most->advice);
+  return categories.peak_bytes() == 0 || 2 * most->bytes < categories.peak_bytes() ? ""
+                                                                                   : most->advice;
 }
 
-// Returns "; 3.90 GiB of it is cached for ..." where most of what is unused when most is reserved
-// may serve only another stream than the busiest one, or only a private pool; otherwise "".
-std::string OnlyForOthers(const proto::DeviceReport& device, int64_t unused) {
-  const int64_t of_streams = device.fragmentation().side_stream_free_bytes();
+// Says how much is reserved in excess of what is live at once, where most of it is, and what to do.
+void AddUnused(const proto::DeviceReport& device, proto::Diagnosis* said) {
+  const int64_t reserved = device.peak_reserved_bytes();
+  const int64_t unused = reserved - device.categories().peak_bytes();
+  if (reserved == 0 || unused < 0) return;
+  const std::string share = absl::StrFormat(
+      "%.0f %%", 100.0 * static_cast<double>(unused) / static_cast<double>(reserved));
+  if (IsLessThanOneIn(kUnusedShare, unused, reserved)) {
+    StrAppend(said->mutable_why(), " Fragmentation is no issue (", share, ").");
+    return;
+  }
+  if (unused < kLittle) return;
   int64_t of_pools = 0;
   for (const proto::Fragmentation::LargestFree& free : device.fragmentation().largest_free()) {
     const bool is_private =
         absl::c_any_of(free.segment_pool_id(), [](int64_t id) { return id != 0; });
     if (is_private) of_pools = BoundedSum(of_pools, free.free_bytes());
   }
+  const int64_t of_streams = device.fragmentation().side_stream_free_bytes();
+  std::string where;
+  std::string_view what_to_do;
   if (2 * of_streams > unused) {
-    return StrCat(
-        "; ", FormatSize(of_streams),
-        " of it is cached for a side stream, which alone may use it: run that work on the "
-        "current stream, or call torch.cuda.empty_cache() after it.");
+    where = StrCat("; ", FormatSize(of_streams),
+                   " of it is cached for a side stream, which alone may use it");
+    what_to_do = "Run that work on the current stream, or call torch.cuda.empty_cache() after it.";
+  } else if (2 * of_pools > unused) {
+    where = StrCat("; ", FormatSize(of_pools),
+                   " of it lies in private pools, which only their CUDA graphs may use");
+    what_to_do = "Give all CUDA graphs one pool.";
+  } else if (device.inventory().start_reserved_bytes() >= reserved) {
+    where = "; all of it was reserved before the recording began";  // no setting changes that
+  } else if (!device.has_sweep() && device.events() > 0) {
+    what_to_do = "memreplay sweep finds out whether settings help.";
   }
-  return 2 * of_pools > unused
-             ? StrCat("; ", FormatSize(of_pools),
-                      " of it lies in private pools, which only their CUDA graphs may use: give "
-                      "all of them one pool.")
-             : "";
-}
-
-// Returns whether settings can help: how much is reserved in excess of what is live at once.
-std::string Unused(const proto::DeviceReport& device) {
-  const int64_t reserved = device.peak_reserved_bytes();
-  const int64_t unused = reserved - device.categories().peak_bytes();
-  if (reserved == 0 || unused < 0) return "";
-  const std::string share = absl::StrFormat(
-      "%.0f %%", 100.0 * static_cast<double>(unused) / static_cast<double>(reserved));
-  if (IsLessThanOneIn(kUnusedShare, unused, reserved))
-    return StrCat(" Fragmentation is no issue (", share, ").");
-  if (unused < kLittle) return "";
-  const std::string others = OnlyForOthers(device, unused);
-  return StrCat(" Of the ", FormatSize(reserved), " reserved, ", share, " is unused",
-                !others.empty()                              ? others
-                : device.has_sweep() || device.events() == 0 ? "."
-                // No setting changes what was done before.
-                : device.inventory().start_reserved_bytes() >= reserved
-                    ? "; all of it was reserved before the recording began."
-                    : "; memreplay sweep finds out whether settings help.");
+  StrAppend(said->mutable_why(), " Of the ", FormatSize(reserved), " reserved, ", share,
+            " is unused", where, ".");
+  if (said->do_().empty()) said->set_do_(std::string(what_to_do));
 }
 
 // Returns whether memreplay wrote the recording: no other program names the release in it.
@@ -230,41 +225,51 @@ std::string LearnMore(const proto::DeviceReport& device) {
   if (2 * categories.start_unknown_bytes() > unknown) {
     if (IsFullRing(device.events())) {
       const std::string entries = FormatCount(device.events());
-      return StrCat(" Its ", entries,
-                    " events are the last ones: the ring of _record_memory_history(max_entries=",
-                    device.events(), ") is full. To learn more, leave max_entries out.");
+      return StrCat("Leave max_entries out to learn more: its ", entries,
+                    " events are the last ones, since the ring of "
+                    "_record_memory_history(max_entries=",
+                    device.events(), ") is full.");
     }
-    return " To learn more, start recording before the model is created.";
+    return "To learn more, start recording before the model is created.";
   }
   return categories.told() || IsOfRecorder(device)
              ? ""
-             : " To learn more, record with memreplay record or "
-               "memreplay.recording(), which note what tensors are for.";
+             : "To learn more, record with memreplay record or memreplay.recording(), which note "
+               "what tensors are for.";
 }
 
-std::string_view InVain(const proto::Categories& categories) {
-  const int64_t activations = BytesOf(categories, Category::kActivation);
-  return categories.peak_in_vain() && !IsLessThanOneIn(5, activations, categories.peak_bytes())
-             ? " Under torch.no_grad() the pass would not keep them."
-             : "";
+// Returns what happened, if it is not a matter of memory at a moment.
+proto::Diagnosis Sentence(std::string what) {
+  proto::Diagnosis said;
+  said.set_what(StrCat(Capitalized(std::move(what)), "."));
+  return said;
 }
 
-// Returns the peak and what holds it.
-std::string Peak(const proto::DeviceReport& device) {
+// Returns the peak, what holds it and what would have made it lower.
+proto::Diagnosis Peak(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
-  if (categories.peak_bytes() == 0) return StrCat(Capitalized(AnswerSentence(device)), ".");
-  if (device.events() == 0) {
-    return StrCat("Only the state at the end was recorded, with ",
-                  FormatSize(categories.peak_bytes()), " live: ", Holders(device), ".",
-                  Unused(device),
-                  " To see the peak and what tensors are for, record the events, from before the "
-                  "model is created.");
+  if (categories.peak_bytes() == 0) return Sentence(AnswerSentence(device));
+  const std::string peak = FormatSize(categories.peak_bytes());
+  proto::Diagnosis said = Sentence(
+      device.events() == 0 ? StrCat("only the state at the end was recorded, with ", peak, " live")
+                           : StrCat("peak ", peak, PhaseWords(categories)));
+  said.set_why(StrCat(Capitalized(Holders(device)), "."));
+  const int64_t activations = BytesOf(categories, Category::kActivation);
+  if (categories.peak_in_vain() && !IsLessThanOneIn(5, activations, categories.peak_bytes())) {
+    said.set_do_("Run the pass under torch.no_grad(), which does not keep them.");
+  } else if (device.events() > 0) {
+    said.set_do_(LearnMore(device));
   }
-  return StrCat("Peak ", FormatSize(categories.peak_bytes()), PhaseWords(categories), ": ",
-                Holders(device), ".", InVain(categories), Unused(device), LearnMore(device));
+  AddUnused(device, &said);
+  if (device.events() == 0 && said.do_().empty()) {
+    said.set_do_(
+        "To see the peak and what tensors are for, record the events, from before the model is "
+        "created.");
+  }
+  return said;
 }
 
-// Names a moment at which memory runs out.
+// Describes a moment at which memory runs out.
 std::string At(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
   if (categories.peak_bytes() == 0) return "";
@@ -272,64 +277,123 @@ std::string At(const proto::DeviceReport& device) {
                 Holders(device));
 }
 
-// Returns whether the process said who holds memory and what frees it.
-bool HasRemedy(const proto::Holding& holding) {
-  const auto is_freed = [](const auto& holder) { return !holder.remedy().empty(); };
-  return absl::c_any_of(holding.growth().holders(), is_freed) ||
-         absl::c_any_of(holding.held(), is_freed);
+// Returns the settings with which memory does not run out; first those that hold least.
+std::vector<std::string> CuringSettings(const proto::OutOfMemory& oom) {
+  std::vector<const proto::Counterfactual*> cures;
+  for (const proto::Counterfactual& answer : oom.counterfactuals()) {
+    const bool is_setting = answer.kind() == proto::Counterfactual::setting ||
+                            answer.kind() == proto::Counterfactual::one_stream ||
+                            answer.kind() == proto::Counterfactual::one_pool;
+    if (is_setting && answer.survives()) cures.push_back(&answer);
+  }
+  absl::c_stable_sort(cures, [](const auto* a, const auto* b) {
+    return a->peak_reserved_bytes() < b->peak_reserved_bytes();
+  });
+  std::vector<std::string> changes;
+  for (const proto::Counterfactual* cure : cures) changes.push_back(cure->change());
+  return changes;
 }
 
-std::string OutOfMemory(const proto::DeviceReport& device) {
+// Returns what would have served a request that was refused; all was simulated.
+std::string Cure(const proto::DeviceReport& device) {
   const proto::OutOfMemory& oom = device.oom();
-  const std::string at = At(device);
-  std::string text = StrCat(VerdictName(oom.verdict()), ": ", oom.sentence(), ".",
-                            at.empty() ? "" : StrCat(" ", at));
+  const std::vector<std::string> cures = CuringSettings(oom);
+  if (oom.verdict() == proto::Verdict::pending_free) {
+    return "Repeat the request after a synchronisation: it then succeeds (simulated).";
+  }
+  if (oom.verdict() == proto::Verdict::leak) {
+    return StrCat("Free at the end of each step what comes from ", oom.leak().stack().summary(),
+                  cures.empty() ? "" : StrCat("; ", cures[0], " only postpones it"), ".");
+  }
+  if (!cures.empty()) {
+    return StrCat("With ", cures[0], cures.size() > 1 ? StrCat(" or ", cures[1]) : "",
+                  " it would have been served (simulated)",
+                  cures.size() > 2 ? StrCat("; with ", cures.size() - 2, " more, too, below") : "",
+                  ".");
+  }
+  for (const int32_t row : device.advice().serving_rows()) {
+    return StrCat(Capitalized(device.advice().rows(row).change()),
+                  " would have served it (by the recording, edited and replayed).");
+  }
+  const bool is_in_pieces = oom.verdict() == proto::Verdict::fragmentation;
+  const bool serves_here = absl::c_any_of(oom.counterfactuals(), [](const auto& answer) {
+    return answer.kind() == proto::Counterfactual::setting && answer.served();
+  });
+  if (is_in_pieces && serves_here) {
+    return "Settings below would have served this request, but not all that follow (simulated).";
+  }
+  const std::string_view reduce = Reduce(device.categories());
+  return StrCat(is_in_pieces ? "None of the settings tried would have helped" : "No setting helps",
+                reduce.empty() ? "" : StrCat("; to need less, ", reduce), ".");
+}
+
+proto::Diagnosis OutOfMemory(const proto::DeviceReport& device) {
+  const proto::OutOfMemory& oom = device.oom();
+  proto::Diagnosis said = Sentence(StrCat(VerdictName(oom.verdict()), ": ", oom.sentence()));
+  std::string why = At(device);
   if (oom.steps().may_be_layers() && oom.steps().growth_bytes_per_step() > 0) {
-    StrAppend(&text, ", after ", FormatCount(oom.steps().steps(), "repeat"), " that kept ",
+    StrAppend(&why, ", after ", FormatCount(oom.steps().steps(), "repeat"), " that kept ",
               FormatSize(oom.steps().growth_bytes_per_step()),
               " each (perhaps the layers of one pass)");
   }
-  if (oom.verdict() == proto::Verdict::true_shortage ||
-      oom.verdict() == proto::Verdict::too_large) {
-    StrAppend(&text, at.empty() ? "" : ".", " No setting helps",
-              HasRemedy(device.holding()) ? "" : Reduce(device.categories()));
-    return text + ".";
+  if (!why.empty()) why.append(".");
+  if (oom.verdict() == proto::Verdict::leak) {
+    why = StrCat("Left by ", oom.leak().stack().summary(), ". ", why);
+  } else if (oom.verdict() == proto::Verdict::too_large) {
+    why = StrCat("No allocator could succeed at event ", FormatCount(oom.live_at_once_event()),
+                 oom.live_at_once_event() > oom.event_index() ? ", later. " : ". ", why);
+  } else if (oom.verdict() == proto::Verdict::pending_free) {
+    why = StrCat(
+        "A fitting block became free with the synchronisation, after PyTorch had looked for one. ",
+        why);
   }
-  return at.empty() ? text : text + ".";
+  said.set_why(std::move(why));
+  said.set_do_(Cure(device));
+  return said;
 }
 
 // Describes an out of memory that was not analysed: in a replay, or in what a file lists.
-std::string RecordedShortage(const proto::DeviceReport& device) {
-  const proto::Categories& categories = device.categories();
+proto::Diagnosis RecordedShortage(const proto::DeviceReport& device) {
+  proto::Diagnosis said = Sentence(
+      StrCat("Out of memory",
+             device.ooms() > 1 ? StrCat(" ", FormatCount(device.ooms(), "time"), ", the last") : "",
+             " at event ", FormatCount(device.categories().peak_event())));
   const std::string at = At(device);
-  return StrCat(
-      "Out of memory",
-      device.ooms() > 1 ? StrCat(" ", FormatCount(device.ooms(), "time"), ", the last") : "",
-      " at event ", FormatCount(categories.peak_event()), at.empty() ? "" : StrCat(", when ", at),
-      ". memreplay oom reports why, and what would have helped.");
+  said.set_why(at.empty() ? "" : StrCat(at, "."));
+  said.set_do_("memreplay oom reports why, and what would have helped.");
+  return said;
 }
 
-std::string WhatIf(const proto::DeviceReport& device) {
+proto::Diagnosis WhatIf(const proto::DeviceReport& device) {
   const proto::Categories& categories = device.categories();
-  std::string text = StrCat(Capitalized(AnswerSentence(device)), ".");
-  if (categories.peak_bytes() == 0) return text;
+  proto::Diagnosis said = Sentence(AnswerSentence(device));
+  if (categories.peak_bytes() == 0) return said;
   if (device.ooms() > 0) {
-    return StrCat(text, " At the first of these, ", At(device),
-                  ". memreplay oom reports why, and what would have helped.");
+    said.set_why(StrCat("At the first of these, ", At(device), "."));
+    said.set_do_("memreplay oom reports why, and what would have helped.");
+    return said;
   }
-  return StrCat(text, " At most ", FormatSize(categories.peak_bytes()), " is live",
-                PhaseWords(categories), ": ", Holders(device), ".", Unused(device));
+  said.set_why(StrCat("At most ", FormatSize(categories.peak_bytes()), " is live",
+                      PhaseWords(categories), ": ", Holders(device), "."));
+  AddUnused(device, &said);
+  return said;
 }
 
-std::string NoOutOfMemory(const proto::DeviceReport& device) {
-  const std::string sentence = StrCat(Capitalized(device.oom().sentence()), ".");
+proto::Diagnosis NoOutOfMemory(const proto::DeviceReport& device) {
+  proto::Diagnosis said = Sentence(device.oom().sentence());
+  if (device.categories().peak_bytes() != 0) {
+    proto::Diagnosis peak = Peak(device);
+    said.set_why(StrCat(peak.what(), " ", peak.why()));
+    said.set_do_(peak.do_());
+  }
   const bool may_be_missed =
       device.capacity_bytes() == 0 && !device.inventory().is_program() && !IsOfRecorder(device);
-  return StrCat(sentence, device.categories().peak_bytes() == 0 ? "" : StrCat(" ", Peak(device)),
-                may_be_missed
-                    ? " To catch the event, record with memreplay.recording() or memreplay record: "
-                      "they write the snapshot at the moment memory runs out."
-                    : "");
+  if (may_be_missed) {
+    said.set_do_(
+        "To catch the event, record with memreplay.recording() or memreplay record: they write "
+        "the snapshot at the moment memory runs out.");
+  }
+  return said;
 }
 
 // Returns whether a device can have so many bytes; sums of sizes that a file made up may even have
@@ -352,20 +416,59 @@ bool Disagrees(const proto::DeviceReport& device) {
          device.final_blocks().matched() < device.final_blocks().compared();
 }
 
-std::string Sentences(const proto::DeviceReport& device) {
+proto::Diagnosis OfSweep(const proto::DeviceReport& device) {
+  proto::Diagnosis said = Sentence(SweepSentence(device.sweep(), device.unseen()));
+  if (device.sweep().rows().empty()) return said;
+  const proto::SweepRow& best = device.sweep().rows(0);
+  const int64_t now = device.sweep().current().peak_reserved_bytes();
+  const auto negligible = static_cast<int64_t>(kNegligibleGain * static_cast<double>(now));
+  if (!best.is_current() && !best.oom() && best.refused().empty() &&
+      best.peak_reserved_bytes() < now - negligible) {
+    said.set_do_(StrCat(best.conf().empty() ? "Unset" : "Set", " PYTORCH_CUDA_ALLOC_CONF",
+                        best.conf().empty() ? "" : "=", best.conf(), " (simulated)."));
+  }
+  return said;
+}
+
+proto::Diagnosis OfFigures(const proto::DeviceReport& device) {
   const bool ran_out = device.oom().verdict() != proto::Verdict::none;
   switch (device.mode()) {
-    case proto::Mode::sweep:
-      return StrCat(Capitalized(SweepSentence(device.sweep(), device.unseen())), ".");
-    case proto::Mode::fit:
-      return StrCat(Capitalized(FitSentence(device.fits(), device.unseen())), ".");
+    case proto::Mode::sweep: return OfSweep(device);
+    case proto::Mode::fit: return Sentence(FitSentence(device.fits(), device.unseen()));
     case proto::Mode::oom: return ran_out ? OutOfMemory(device) : NoOutOfMemory(device);
-    case proto::Mode::gpu: return "";
+    case proto::Mode::gpu: return {};
     default: break;
   }
   if (ran_out) return OutOfMemory(device);
   if (device.mode() == proto::Mode::what_if) return WhatIf(device);
   return device.ooms() > 0 ? RecordedShortage(device) : Peak(device);
+}
+
+// Puts `what` before the rest, which becomes a part of why.
+void PutFirst(std::string what, proto::Diagnosis* said) {
+  said->set_why(StrCat(said->what(), said->why().empty() ? "" : " ", said->why()));
+  said->set_what(std::move(what));
+}
+
+// Moves what is beyond 90 characters of what happened into why.
+void Shorten(proto::Diagnosis* said) {
+  constexpr size_t kMaxWhat = 90;
+  const std::string what = said->what();
+  if (what.size() <= kMaxWhat) return;
+  size_t cut = 0;
+  for (const std::string_view mark : {", ", "; ", ": ", ". "}) {
+    size_t at = what.rfind(mark, kMaxWhat - 1);
+    while (at != what.npos && at > 0 &&
+           std::count(what.begin(), what.begin() + at, '(') !=
+               std::count(what.begin(), what.begin() + at, ')')) {
+      at = what.rfind(mark, at - 1);
+    }
+    if (at != what.npos) cut = std::max(cut, at);
+  }
+  if (cut == 0) return;
+  said->set_what(what.substr(cut + 2));
+  PutFirst(StrCat(what.substr(0, cut), "."), said);
+  said->set_why(Capitalized(said->why()));
 }
 
 using Cost = std::tuple<bool, bool, double>;
@@ -379,18 +482,27 @@ Cost CostOf(const proto::Advice::Row& row) {
 
 }  // namespace
 
-std::string DiagnosisOf(const proto::DeviceReport& device) {
-  const bool is_npu = absl::c_find(device.notes(), kNpuNote) != device.notes().end();
-  return StrCat(is_npu ? "Recorded on an Ascend NPU, whose allocator is not modelled. " : "",
-                Disagrees(device) ? StrCat(FidelitySentence(device), ". ") : "",
-                absl::StrReplaceAll(HoldingText(device.holding(), /*spare=*/-1), {{"\n", " "}}),
-                Sentences(device));
+proto::Diagnosis DiagnosisOf(const proto::DeviceReport& device) {
+  proto::Diagnosis said = OfFigures(device);
+  proto::Diagnosis held = HoldingWords(device.holding(), /*spare=*/-1);
+  if (!held.what().empty() && device.oom().verdict() != proto::Verdict::leak) {
+    PutFirst(held.what(), &said);
+  }
+  if (!held.why().empty())
+    said.set_why(StrCat(held.why(), said.why().empty() ? "" : " ", said.why()));
+  if (!held.do_().empty()) said.set_do_(held.do_());
+  if (Disagrees(device)) PutFirst(StrCat(FidelitySentence(device), "."), &said);
+  if (absl::c_find(device.notes(), kNpuNote) != device.notes().end()) {
+    PutFirst("Recorded on an Ascend NPU, whose allocator is not modelled.", &said);
+  }
+  Shorten(&said);
+  return said;
 }
 
 void AddDiagnoses(proto::Report* report) {
   for (proto::DeviceReport& device : *report->mutable_devices()) {
     if (!IsPlausible(device)) device.clear_categories();
-    device.set_diagnosis(DiagnosisOf(device));
+    *device.mutable_diagnosis() = DiagnosisOf(device);
   }
 }
 

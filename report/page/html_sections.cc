@@ -266,11 +266,15 @@ std::string Ooms(const proto::DeviceReport& device) {
 
 }  // namespace
 
-std::string Diagnosis(const proto::DeviceReport& device) {
-  if (!device.diagnosis().empty()) return device.diagnosis();
-  if (device.mode() == proto::Mode::what_if) return Sentence(AnswerSentence(device));
-  return StrCat("Peak ", FormatSize(device.peak_requested_bytes()), " requested, ",
-                FormatSize(device.peak_reserved_bytes()), " reserved.");
+proto::Diagnosis Diagnosis(const proto::DeviceReport& device) {
+  proto::Diagnosis said = device.diagnosis();
+  if (said.what().empty()) {
+    said.set_what(device.mode() == proto::Mode::what_if
+                      ? Sentence(AnswerSentence(device))
+                      : StrCat("Peak ", FormatSize(device.peak_requested_bytes()), " requested, ",
+                               FormatSize(device.peak_reserved_bytes()), " reserved."));
+  }
+  return said;
 }
 
 std::string OomHeadline(const proto::OutOfMemory& oom) {

@@ -7,8 +7,8 @@
 
 namespace memreplay {
 
-// Returns what happened and what holds the memory, in a sentence or two.
-std::string Diagnosis(const proto::DeviceReport& device);
+// Returns what happened, why and what to do; what happened is never empty.
+proto::Diagnosis Diagnosis(const proto::DeviceReport& device);
 // Returns "FRAGMENTATION: ..."; "" if memory does not run out.
 std::string OomHeadline(const proto::OutOfMemory& oom);
 // Returns the figures at the peak of reserved memory, and one line about what was replayed.

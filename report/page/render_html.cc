@@ -10,6 +10,7 @@
 #include "report/page/html_sections.h"
 #include "report/page/parts.h"
 #include "report/words/answer.h"
+#include "report/words/holding.h"
 #include "report/words/render_json.h"
 #include "report/words/sizes.h"
 #include "report/words/verdict.h"
@@ -50,15 +51,16 @@ std::string Answers(const proto::DeviceReport& device) {
   for (const std::string& fault : faults) {
     StrAppend(&html, Element("p class=\"fault\"", Sentence(fault)), "\n");
   }
-  const std::string diagnosis = Diagnosis(device);
-  const bool says_why = diagnosis.find(device.oom().sentence()) != std::string::npos;
-  if (!verdict.empty() && !says_why) {
+  const proto::Diagnosis said = Diagnosis(device);
+  const bool says_verdict = DiagnosisText(said).find(device.oom().sentence()) != std::string::npos;
+  if (!verdict.empty() && !says_verdict) {
     StrAppend(&html, Element("p class=\"answer bad\"", Sentence(verdict)), "\n");
   }
-  StrAppend(&html,
-            Element(!verdict.empty() && says_why ? "p class=\"answer bad\"" : "p class=\"answer\"",
-                    diagnosis),
+  const bool is_bad = !verdict.empty() && says_verdict;
+  StrAppend(&html, Element(is_bad ? "p class=\"answer bad\"" : "p class=\"answer\"", said.what()),
             "\n");
+  if (!said.why().empty()) StrAppend(&html, Element("p class=\"why\"", said.why()), "\n");
+  if (!said.do_().empty()) StrAppend(&html, Element("p class=\"do\"", said.do_()), "\n");
   if (device.has_sweep()) {
     StrAppend(
         &html,
@@ -169,7 +171,7 @@ std::string Contents(absl::Span<const PageDevice> devices, const proto::Job* job
     curve.html = CurveHtml(*device.report, most);
     table.Add({std::move(name), std::move(curve), device.report->peak_reserved_bytes(),
                device.report->peak_requested_bytes(), device.report->ooms(),
-               Diagnosis(*device.report)});
+               DiagnosisText(Diagnosis(*device.report))});
   }
   std::string html;
   if (job != nullptr) {

@@ -4,6 +4,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "report/text/render.h"
+#include "report/words/holding.h"
 #include "report/words/lines.h"
 #include "report/words/sizes.h"
 #include "report/words/text.h"
@@ -216,8 +217,8 @@ std::string RenderAdvice(std::string_view what, const proto::Advice& advice,
                          const std::vector<Line>& caveats) {
   Text head(StrCat(CleanText(what), "\n", AdviceVerdict(advice), AdviceGoal(advice)));
   head.AddAll(caveats);
-  std::string text = StrCat(head.text, CleanText(advice.diagnosis()),
-                            advice.diagnosis().empty() ? "" : "\n", "\n");
+  const std::string diagnosis = DiagnosisText(advice.diagnosis());
+  std::string text = StrCat(head.text, CleanText(diagnosis), diagnosis.empty() ? "" : "\n", "\n");
   const bool is_lower_bound = advice.is_lower_bound();
   AddTable(AdviceTable(advice), &text);
   for (const AdviceRow& row : advice.rows()) {

@@ -219,14 +219,17 @@ void AppendPinned(const proto::RecordedProcess& process, std::string* text) {
 void AppendHolding(const proto::RecordedProcess& process, std::string* text) {
   int64_t spare = process.ooms() > 0 || process.cards().empty() ? 0 : INT64_MAX;
   for (const proto::RecordedCard& card : process.cards()) spare = std::min(spare, card.spare());
-  StrAppend(text, HoldingText(process.holding(), spare));
+  const proto::Diagnosis held = HoldingWords(process.holding(), spare);
+  for (const std::string* part : {&held.what(), &held.why(), &held.do_()}) {
+    StrAppend(text, *part, part->empty() ? "" : "\n");
+  }
 }
 
 void AppendDiagnoses(const proto::RecordedProcess& process, std::string* text) {
   for (const proto::RecordedReplay& replay : process.replays()) {
-    if (replay.events() == 0 || replay.diagnosis().empty()) continue;
+    if (replay.events() == 0 || replay.diagnosis().what().empty()) continue;
     StrAppend(text, process.replays_size() > 1 ? StrCat("device ", replay.device(), ": ") : "",
-              CleanText(replay.diagnosis()), "\n");
+              CleanText(DiagnosisText(replay.diagnosis())), "\n");
   }
 }
 

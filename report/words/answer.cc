@@ -135,10 +135,13 @@ std::string AnswerSentence(const proto::DeviceReport& device) {
 }
 
 std::vector<Line> AnswerLines(const proto::DeviceReport& device) {
+  const proto::Diagnosis& said = device.diagnosis();
   std::vector<Line> lines = {
       {StrCat("device ", device.device()),
-       device.diagnosis().empty() ? StrCat(AnswerSentence(device), ".") : device.diagnosis(),
+       said.what().empty() ? StrCat(AnswerSentence(device), ".") : said.what(),
        device.faults().empty() ? Tone::kAnswer : Tone::kBadAnswer}};
+  if (!said.why().empty()) lines.push_back({"why", said.why()});
+  if (!said.do_().empty()) lines.push_back({"do", said.do_(), Tone::kGood});
   const std::string verdict = VerdictFault(device);
   google::protobuf::RepeatedPtrField<std::string> faults;
   for (const std::string& fault : device.faults()) {

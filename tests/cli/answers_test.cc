@@ -133,11 +133,11 @@ class AnswersTest : public SessionTest {
 // recording that began late.
 TEST_F(AnswersTest, LowerBounds) {
   ExpectSession("lower_bounds",
-                {"inspect loop.jsonl | grep peak", "oom loop.jsonl", "replay loop.jsonl | head -2",
-                 "replay loop.jsonl --capacity 1GiB | head -3", "fit loop.jsonl --conf ''",
-                 "replay warm.pickle | head -2", "fit warm.pickle --conf '' | head -3",
+                {"inspect loop.jsonl | grep peak", "oom loop.jsonl", "replay loop.jsonl | head -4",
+                 "replay loop.jsonl --capacity 1GiB | head -4", "fit loop.jsonl --conf ''",
+                 "replay warm.pickle | head -4", "fit warm.pickle --conf '' | head -3",
                  "sweep loop.jsonl --conf '' --capacity 1GiB | head -3",
-                 "replay warm.pickle --capacity 1GiB | head -4", "oom loop.jsonl --capacity 1GiB",
+                 "replay warm.pickle --capacity 1GiB | head -5", "oom loop.jsonl --capacity 1GiB",
                  "oom no_events.jsonl"});
 }
 
@@ -177,7 +177,7 @@ TEST_F(AnswersTest, NoFigureIsBeyondTheDevice) {
 
 TEST_F(AnswersTest, Cards) {
   ExpectSession("cards",
-                {"replay program.jsonl --capacity rtx-4090 | head -7",
+                {"replay program.jsonl --capacity rtx-4090 | head -9",
                  "oom program.jsonl --capacity 'NVIDIA H200'",
                  "fit nanogpt --n_layer=2 --batch_size=? --capacity t4 | head -3",
                  "fit nanogpt --n_layer=2 --batch_size=? --capacity t4 | tail -1",
@@ -277,11 +277,11 @@ program {
 }
 )x");
   ExpectSession("grows", {"replay grows.txtpb --snapshot-out grows.pickle | head -1",
-                          "oom grows.pickle | head -2"});
+                          "oom grows.pickle | head -4"});
 }
 
 TEST_F(AnswersTest, TheDeviceThatRanOutComesFirst) {
-  ExpectSession("two_devices", {"oom two.jsonl | head -3",
+  ExpectSession("two_devices", {"oom two.jsonl | head -5",
                                 "oom two.jsonl --json | grep -e '\"device\":' -e '\"verdict\":'"});
 }
 
@@ -343,7 +343,7 @@ TEST_F(AnswersTest, OtherFiles) {
   Write("page.html", "<!DOCTYPE html>\n<html></html>\n");
   ExpectSession("other_files",
                 {"inspect timeline.json", "inspect chrome.json", "report pointer.pickle",
-                 "oom page.html", "inspect - < warm.pickle | head -2", "help lint | head -1"});
+                 "oom page.html", "inspect - < warm.pickle | head -4", "help lint | head -1"});
 }
 
 }  // namespace

@@ -183,7 +183,8 @@ class Answers(unittest.TestCase):
                        recording.fit()):
             text = str(answer)
             self.assertIn(answer.diagnosis, text)
-            self.assertEqual(answer.diagnosis, answer.only_device.diagnosis)
+            said = answer.only_device.diagnosis
+            self.assertEqual(answer.diagnosis, " ".join(filter(None, [said.what, said.why, said.do])))
             self.assertGreater(len(answer.diagnosis), 20)
             self.assertLess(len(text.splitlines()), 20)
         self.assertRegex(str(recording.inspect()), r"\n  category +live\n")
@@ -205,7 +206,8 @@ class Answers(unittest.TestCase):
         """Checks the words that reach the binary, and its answer, which has no device."""
         row = {"remedies": ["chunked_loss"], "change": "the loss in chunks", "smallest_bytes": 1 << 30, "fits": True,
                "preserves": True, "cost": "some more kernels", "lines": ["a", "b"]}
-        advice = {"diagnosis": "Peak 2.00 GiB.", "rows": [row, {"change": "another", "error": "it failed"}]}
+        advice = {"diagnosis": {"what": "Peak 2.00 GiB.", "do": "Nothing."},
+                  "rows": [row, {"change": "another", "error": "it failed"}]}
         printed = json.dumps({"command": "advise", "file": "train.py", "advice": advice}).encode()
         with mock.patch.object(_advise, "run", return_value=subprocess.CompletedProcess([], 0, printed)) as run:
             answer = memreplay.advise("train.py", "--lr=3", card="t4", jobs=1, try_=["chunked_loss"],
@@ -213,9 +215,10 @@ class Answers(unittest.TestCase):
         run.assert_called_once_with(["advise", "--card=t4", "--jobs=1", "--try=chunked_loss", "--batch_size=?",
                                      "--json", "--",
                                      "train.py", "--lr=3"])
-        self.assertEqual(answer.diagnosis, "Peak 2.00 GiB.")
+        self.assertEqual(answer.diagnosis, "Peak 2.00 GiB. Nothing.")
         self.assertRegex(str(answer),
-                         r"^advise train.py\nPeak 2.00 GiB.\n +change +needs .*\n +the loss in chunks +1.00 GiB +yes")
+                         r"^advise train.py\nPeak 2.00 GiB. Nothing.\n +change +needs .*\n"
+                         r" +the loss in chunks +1.00 GiB +yes")
         self.assertNotIn("another", str(answer))
         self.assertIn("<td>some more kernels</td>", answer._repr_html_())
         self.assertEqual(answer.columns()["lines"][0], "a\nb")

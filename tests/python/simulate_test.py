@@ -172,7 +172,7 @@ class SimulateTest(unittest.TestCase):
             assert "gtx-1050-ti" in names[:5] and names[-1] == "b300" and len(names) > 50, names
             text = str(run)
             assert text.startswith("make on NVIDIA GeForce RTX 4090 (simulated): it fits, "), text
-            assert run.processes[0].replays[0].diagnosis in text and f"({reserved:,} bytes)" in text, text
+            assert run.processes[0].replays[0].diagnosis.what in text and f"({reserved:,} bytes)" in text, text
 
             run = memreplay.simulate(train.one, card="rtx-4090")  # the state of its step comes on top
             assert run.fits("rtx-3060") is True and run.fits("50MiB") is False

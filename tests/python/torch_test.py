@@ -356,9 +356,9 @@ class Torch(unittest.TestCase):
                 self.assertEqual(len(list(self.folder.glob("out.pickle"))), 1)
 
     def check_diagnosis(self, recording, page):
-        found = recording.oom().devices[0].oom
-        self.assertIn(f"memreplay: {found.sentence}", self.printed)
-        self.assertEqual(found.requested_bytes, 4 << 42)
+        found = recording.oom().devices[0]
+        self.assertIn(f"memreplay: {found.diagnosis.what}\n  why: {found.diagnosis.why}\n", self.printed)
+        self.assertEqual(found.oom.requested_bytes, 4 << 42)
         [page] = self.folder.glob(page)
         self.assertIn(f"page {page.relative_to(self.folder)}", self.printed)
         self.assertIn("<!doctype html>", page.read_text(encoding="utf-8"))

@@ -51,13 +51,14 @@ class HoldersTest(Case):
         holding = self.found("mean")
         diagnosis, found = self.said("inspect", self.snapshot)
         self.assertEqual(found, holding)
-        self.assertTrue(diagnosis.startswith("Grows 2.00 MiB with each step of SGD. Held: "), diagnosis)
-        self.assertIn("the autograd graph of `trainer.mean`", diagnosis)
+        self.assertEqual(diagnosis["what"], "Grows 2.00 MiB with each step of SGD.")
+        self.assertRegex(diagnosis["why"], r"^Held: .* by the autograd graph of `trainer\.mean`")
+        self.assertTrue(diagnosis["do"].startswith("To free it: "), diagnosis)
         holding = self.found("exception", status=1)
         diagnosis, found = self.said("oom", self.snapshot)
         self.assertEqual(found["held"], holding["held"])
-        self.assertTrue(diagnosis.startswith("Held when memory ran out: "), diagnosis)
-        self.assertNotIn("to need less", diagnosis)  # what holds it was named, and what frees it
+        self.assertTrue(diagnosis["why"].startswith("Held when memory ran out: "), diagnosis)
+        self.assertTrue(diagnosis["do"].startswith("To free it: "), diagnosis)  # not what reduces a category
         self.nothing("warm")
         self.assertIsNone(self.said("inspect", self.snapshot)[1])
 

@@ -315,7 +315,7 @@ class RemediesTest(Case):
         failed = [row for row in advice["rows"] if row["error"]]
         self.assertEqual([row["remedies"] for row in failed], [["checkpoint:AdamW"]])
         self.assertIn("never gets to it", failed[0]["error"])
-        self.assertIn("activations", advice["diagnosis"])
+        self.assertIn("activations", advice["diagnosis"]["why"])
 
     def test_each_part_is_needed(self):
         """With less memory than any change alone needs, each part of the winning combination is missed."""

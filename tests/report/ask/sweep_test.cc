@@ -283,7 +283,7 @@ TEST(AddSweep, ARecordingWithoutEventsHasNoBest) {
   proto::DeviceReport report;
   report.set_mode(proto::Mode::sweep);
   report.mutable_sweep();
-  report.set_diagnosis(DiagnosisOf(report));
+  *report.mutable_diagnosis() = DiagnosisOf(report);
   report.add_faults("memory");
   EXPECT_EQ(RenderSweep(report).text,
             "device 0: No events were recorded, so no setting can be tried.\n"

@@ -94,11 +94,13 @@ TEST(Unseen, AtLeastIsSaidOfWhatSurvives) {
 TEST(AnswerLines, AreTheDiagnosisTheProblemsAndTheCaveats) {
   proto::DeviceReport device;
   device.set_device(1);
-  device.set_diagnosis("Fine.");
+  device.mutable_diagnosis()->set_what("Fine.");
   EXPECT_EQ(TextOf(AnswerLines(device)), "device 1: Fine.\n");
   EXPECT_EQ(AnswerLines(device)[0].tone, Tone::kAnswer);
   device.set_mode(proto::Mode::oom);
-  device.set_diagnosis("FRAGMENTATION: in pieces.");
+  device.mutable_diagnosis()->set_what("FRAGMENTATION: in pieces.");
+  device.mutable_diagnosis()->set_why("8.00 GiB was live.");
+  device.mutable_diagnosis()->set_do_("Use one stream.");
   device.mutable_oom()->set_verdict(proto::Verdict::fragmentation);
   device.add_faults("out of memory: fragmentation");  // which the diagnosis says
   device.add_faults("the file contradicts itself 1 time: a free of nothing.");
@@ -106,11 +108,13 @@ TEST(AnswerLines, AreTheDiagnosisTheProblemsAndTheCaveats) {
   EXPECT_EQ(
       TextOf(AnswerLines(device)),
       "device 1: FRAGMENTATION: in pieces.\n"
+      "  why: 8.00 GiB was live.\n"
+      "  do: Use one stream.\n"
       "  PROBLEM: the file contradicts itself 1 time: a free of nothing.\n"
       "  LOWER BOUND: the recording ran out of memory at event 0, so what would have followed "
       "is not in the file.\n");
   EXPECT_EQ(AnswerLines(device)[0].tone, Tone::kBadAnswer);
-  EXPECT_EQ(AnswerLines(device)[1].tone, Tone::kBad);
+  EXPECT_EQ(AnswerLines(device)[3].tone, Tone::kBad);
 }
 
 TEST(NothingLine, SaysWhyAFileMayHaveNoDevice) {
