@@ -54,8 +54,11 @@ class Adviser {
   // `pieces` are the sentence.
   template <typename... Pieces>
   void Add(std::string_view kind, std::string_view brief, const Pieces&... pieces) {
-    if (advice_.size() < kMaxAdvice) {
-      advice_.push_back({std::string(kind), std::string(brief), StrCat(pieces...)});
+    std::string sentence = StrCat(pieces...);
+    const bool is_new =
+        absl::c_none_of(advice_, [&](const Advice& one) { return one.sentence == sentence; });
+    if (is_new && advice_.size() < kMaxAdvice) {
+      advice_.push_back({std::string(kind), std::string(brief), std::move(sentence)});
     }
   }
   // Returns the place of the user's own code behind a text, or `otherwise` if it is unknown.
@@ -140,27 +143,15 @@ void Adviser::Setting() {
 }
 
 void Adviser::ReduceByFrame() {
-  const std::string at = Where(" at ");
   if (facts_[Circumstance::kComfy]) {
     Add(kComfyUiTip);
-  } else if (facts_[FrameHint::kEvaluation]) {
-    Add(kEvaluationTip);
-  } else if (facts_[FrameHint::kUpcastLogits] || facts_[FrameHint::kLoss]) {
-    Add(kLogitsTip, at);
-  } else if (facts_[FrameHint::kOptimizerTemporaries]) {
-    Add(kOptimizerTemporariesTip);
-  } else if (facts_[FrameHint::kOptimizerState]) {
-    Add(kOptimizerStateTip);
-  } else if (facts_[FrameHint::kAttention]) {
-    Add(kAttentionTip, at);
-  } else if (facts_[FrameHint::kCacheCat]) {
-    Add(kCacheCatTip, at);
-  } else if (facts_[FrameHint::kLoading]) {
-    Add(kLoadOnceTip, at);
-  } else if (facts_[FrameHint::kConvolution]) {
-    Add(kConvolutionTip, at);
-  } else if (facts_[FrameHint::kMoving] && !facts_[FrameHint::kBackward]) {
-    Add(kMovingTip, at);
+    return;
+  }
+  for (const auto& row : kFrameTips) {
+    const bool is_ruled_out = row.unless != FrameHint::kCount && facts_[row.unless];
+    if (!facts_[row.hint] || is_ruled_out) continue;
+    Add(Tip{row.kind, row.brief, row.sentence}, Where(" at "));
+    return;
   }
 }
 
@@ -262,16 +253,7 @@ void Adviser::Library() {
 
 void Adviser::Host() {
   const std::string_view name = facts_.form->name;
-  if (name == "Windows: page file") {
-    Add(kHostPageFileTip);
-    return;
-  }
-  if (name.starts_with("Slurm")) {
-    Add(kSlurmMemoryTip);
-  } else if (name.starts_with("a build")) {
-    Add(kCompilerJobsTip);
-    return;
-  }
+  if (name.starts_with("Slurm")) Add(kSlurmMemoryTip);
   if (absl::StrContains(ToAbsl(name), "Ray")) {
     Add(kRayTasksTip);
     Add(kRayHoldersTip);
@@ -344,19 +326,14 @@ void Adviser::Serving() {
     const auto& capacity = facts_[Quantity::kCapacity];
     const double share = static_cast<double>(free->bytes) /
                          static_cast<double>(std::max<int64_t>(1, capacity->bytes));
-    if (facts_[Circumstance::kGb10]) {
-      Add(kDropCachesBeforeStartTip);
-    }
-    if (*judgement_.utilization < kMinUtilization) {
+    if (facts_[Circumstance::kGb10]) Add(kDropCachesBeforeStartTip);
+    const std::string start = StrCat("tart with ", setting, " ", ratio(*judgement_.utilization));
+    if (share < 0.7) OtherProcesses();
+    if (share >= 0.7) {
+      Add("lower_utilization", StrCat("s", start), "S", start, " or less.");
       OtherProcesses();
-    } else if (share >= 0.7) {
-      Add("lower_utilization", StrCat("start with ", setting, " ", ratio(*judgement_.utilization)),
-          "Start with ", setting, " ", ratio(*judgement_.utilization), " or less.");
-      OtherProcesses();
-    } else {
-      OtherProcesses();
-      Add("lower_utilization", StrCat("start with ", setting, " ", ratio(*judgement_.utilization)),
-          "Or start with ", setting, " ", ratio(*judgement_.utilization),
+    } else if (*judgement_.utilization >= kMinUtilization) {
+      Add("lower_utilization", StrCat("s", start), "Or s", start,
           " or less, if the weights fit into that.");
     }
     return;
@@ -415,10 +392,6 @@ void Adviser::Numbers() {
   const bool is_nvml = absl::StrContains(ToAbsl(facts_.form->name), "NVML");
   if (facts_.has_smi && facts_.form->kind == FormKind::kTable) {
     Add(kWholeErrorTip);
-  } else if (facts_.form->kind == FormKind::kOther) {
-    Add(kOtherFrameworkTip);
-    Add(kUseLessTip);
-    return;
   } else if (facts_[Circumstance::kComfy]) {
     ReduceByFrame();
     if (facts_.form->name.starts_with("PyTorch under cudaMallocAsync")) Add(kNativeAllocatorTip);
@@ -471,20 +444,14 @@ bool Adviser::OtherProgram() {
     if (row.smi > 0) Add(kWhoHoldsTip);
     return true;
   }
-  return false;
+  if (facts_.form->kind != FormKind::kOther) return false;
+  Add(kOtherFrameworkTip);
+  Add(kUseLessTip);
+  return true;
 }
 
 std::vector<Advice> Adviser::Advise() {
-  if (facts_.has_bad_size) {
-    Add(kWrongSizeTip, Where(" at "));
-    Add(kLaunchBlockingTip);
-    return advice_;
-  }
-  if (OtherProgram()) return advice_;
-  if (facts_.form->kind == FormKind::kOther) {
-    Numbers();
-    return advice_;
-  }
+  if (!facts_.has_bad_size && OtherProgram()) return advice_;
   switch (judgement_.verdict) {
     case Explanation::fragmentation:
       Setting();
@@ -495,12 +462,8 @@ std::vector<Advice> Adviser::Advise() {
       break;
     case Explanation::shortage:
     case Explanation::full:
-      if (facts_.form->kind == FormKind::kAsync) {
-        Reduce();
-        Setting();
-      } else {
-        Reduce();
-      }
+      Reduce();
+      if (facts_.form->kind == FormKind::kAsync) Setting();
       if (sums_.others.bytes > (int64_t{1} << 30)) OtherProcesses();
       Record();
       Snapshot();
@@ -522,28 +485,20 @@ std::vector<Advice> Adviser::Advise() {
     case Explanation::pinned:
       Add(kPinnedTip, Where(", or where it is requested: "));
       Add(kPinLessTip);
-      if (facts_[Circumstance::kWsl] || facts_[Circumstance::kWindows]) {
-        Add(kWslPinnedMemoryTip);
-      } else {
-        Add(kPinnedLimitsTip);
-      }
+      Add(facts_[Circumstance::kWsl] || facts_[Circumstance::kWindows] ? kWslPinnedMemoryTip
+                                                                       : kPinnedLimitsTip);
       break;
     case Explanation::shared_memory:
       Add(kMoreShmTip);
       Add(kLessShmTip);
       break;
     case Explanation::unified:
-      if (facts_[Circumstance::kGb10]) {
-        Add(kDropCachesTip);
-        Reduce();
-      } else {
-        Add(kGttSizeTip);
-        Reduce();
-      }
+      Add(facts_[Circumstance::kGb10] ? kDropCachesTip : kGttSizeTip);
+      Reduce();
       break;
     case Explanation::serving: Serving(); break;
     case Explanation::not_memory:
-      if (facts_.form->kind == FormKind::kBadSize) {
+      if (facts_.form->kind == FormKind::kBadSize || facts_.has_bad_size) {
         Add(kWrongSizeTip, Where(" at "));
         Add(kLaunchBlockingTip);
       } else {
@@ -558,14 +513,7 @@ std::vector<Advice> Adviser::Advise() {
     case proto::Explanation_Verdict_Explanation_Verdict_INT_MIN_SENTINEL_DO_NOT_USE_:
     case proto::Explanation_Verdict_Explanation_Verdict_INT_MAX_SENTINEL_DO_NOT_USE_: break;
   }
-  // Advice that is given twice is listed once.
-  std::vector<Advice> advice;
-  for (Advice& one : advice_) {
-    const bool is_new = absl::c_none_of(
-        advice, [&](const Advice& other) { return other.sentence == one.sentence; });
-    if (is_new) advice.push_back(std::move(one));
-  }
-  return advice;
+  return advice_;
 }
 
 }  // namespace

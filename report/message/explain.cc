@@ -95,14 +95,8 @@ void AddNotes(const Facts& facts, const Sums& sums, const Judgement& judgement,
 constexpr size_t kMaxRefusal = 400;  // bytes
 
 bool IsAboutGpuMemory(FormKind kind) {
-  switch (kind) {
-    case FormKind::kDevice:
-    case FormKind::kAsync:
-    case FormKind::kSilentDevice:
-    case FormKind::kPinned:
-    case FormKind::kServing: return true;
-    default: return false;
-  }
+  return kind == FormKind::kDevice || kind == FormKind::kAsync || kind == FormKind::kPinned ||
+         kind == FormKind::kSilentDevice || kind == FormKind::kServing;
 }
 
 // Returns the line that says why memory was too little; "" if none does.

@@ -117,7 +117,7 @@ Amount Placed(Amount amount, const Traced& passage) {
 void ReadMessageFields(const Traced& passage, Facts* facts) {
   const std::string_view text = passage.text;
   for (const Field& field : MessageFields()) {
-    std::optional<Amount>& amount = facts->amounts[static_cast<size_t>(field.quantity)];
+    std::optional<Amount>& amount = (*facts)[field.quantity];
     if (amount.has_value()) continue;
     const std::string words = WithoutBlanks(field.words);
     const size_t at = text.find(words);
@@ -137,13 +137,13 @@ void ReadMessageFields(const Traced& passage, Facts* facts) {
     number = WholeNumber(text.substr(at + words.size()));
   }
   if (text.find(kNoLimit) != std::string_view::npos) {
-    facts->amounts[static_cast<size_t>(Quantity::kLimit)].reset();
+    (*facts)[Quantity::kLimit].reset();
   }
 }
 
 void ReadContextFields(std::string_view text, Facts* facts) {
   for (const Field& field : ContextFields()) {
-    std::optional<Amount>& amount = facts->amounts[static_cast<size_t>(field.quantity)];
+    std::optional<Amount>& amount = (*facts)[field.quantity];
     const size_t at = text.rfind(field.words);
     if (amount.has_value() || at == std::string_view::npos) continue;
     amount = FieldAt(text, at, field.words.size(), field);
@@ -205,7 +205,7 @@ void ReadShape(const Traced& passage, Facts* facts) {
   }
   for (const auto& row : kTypes) {
     if (!type.starts_with(StrCat(row.name, "on")) || !(elements < 0x1p50)) continue;
-    facts->amounts[static_cast<size_t>(Quantity::kTried)] =
+    (*facts)[Quantity::kTried] =
         Placed({row.bytes * static_cast<int64_t>(elements), 0, begin, end + 1 - begin}, passage);
     facts->shape = StrCat("[", shape, "] of ", row.name);
   }
@@ -230,7 +230,7 @@ void DropImpossible(Facts* facts) {
   const bool lists_processes =
       (*facts)[Quantity::kOwnProcess].has_value() || !facts->processes.empty();
   for (const auto& law : kLaws) {
-    std::optional<Amount>& whole = facts->amounts[static_cast<size_t>(law.whole)];
+    std::optional<Amount>& whole = (*facts)[law.whole];
     if (!whole.has_value()) continue;
     Amount sum;
     for (const Quantity part : law.parts) {
@@ -241,7 +241,7 @@ void DropImpossible(Facts* facts) {
     if (sum.bytes - sum.rounding <= times * (whole->bytes + whole->rounding)) continue;
     whole.reset();
     for (const Quantity part : law.parts) {
-      if (part != Quantity::kCount) facts->amounts[static_cast<size_t>(part)].reset();
+      if (part != Quantity::kCount) (*facts)[part].reset();
     }
   }
 }

@@ -101,6 +101,9 @@ struct Facts {
   const std::optional<Amount>& operator[](Quantity quantity) const {
     return amounts[static_cast<size_t>(quantity)];
   }
+  std::optional<Amount>& operator[](Quantity quantity) {
+    return amounts[static_cast<size_t>(quantity)];
+  }
   const std::optional<double>& operator[](Number number) const {
     return numbers[static_cast<size_t>(number)];
   }

@@ -66,6 +66,12 @@ void AddEvidence(Judgement* judgement, const Amount& amount, const Pieces&... pi
   evidence.set_rounding_bytes(amount.rounding);
 }
 
+void AddMissing(Judgement* judgement, const Amount& wanted, const Amount& room) {
+  const Amount missing = wanted - room;
+  AddEvidence(judgement, missing, Size(wanted), " - ", Size(room), " = ", FormatSize(missing.bytes),
+              Within(missing), " too little");
+}
+
 // Returns "GPU 0" or "the card".
 std::string CardName(const Facts& facts) {
   const std::string_view what = facts[Circumstance::kNpu] ? "NPU " : "GPU ";
@@ -383,8 +389,7 @@ void JudgeFullOrShort(const Facts& facts, const Sums& sums, Judgement* judgement
         usable.has_value() && Share(*tried, *usable) < kSmallRequest
             ? ", and the program would have requested more"
             : "");
-    AddEvidence(judgement, missing, Size(*tried), " - ", Size(*obtainable), " = ",
-                FormatSize(missing.bytes), Within(missing), " too little");
+    AddMissing(judgement, *tried, *obtainable);
     return;
   }
   // Where nothing else is to blame, any room is too much.
@@ -489,9 +494,7 @@ void JudgeServing(const Facts& facts, const Sums& sums, Judgement* judgement) {
         " and only ", Size(*free), " of ", Size(*capacity), " is free at its start: ", Size(taken),
         " is in use by other processes",
         facts[Circumstance::kGb10] ? " and, on this board, by the page cache" : "");
-    const Amount missing = *desired - *free;
-    AddEvidence(judgement, missing, Size(*desired), " - ", Size(*free), " = ",
-                FormatSize(missing.bytes), Within(missing), " too little");
+    AddMissing(judgement, *desired, *free);
     AddEvidence(judgement, *free, Size(*free), " / ", Size(*capacity), " = ",
                 Percent(Share(*free, *capacity)), ": ", setting, " ",
                 Ratio(*judgement->utilization), " would start");
@@ -510,13 +513,11 @@ void JudgeServing(const Facts& facts, const Sums& sums, Judgement* judgement) {
       judgement->length =
           static_cast<int64_t>(*length * Share(cache, *needed)) / kContextTokens * kContextTokens;
     }
-    const Amount missing = Positive(*needed - cache);
     Say(judgement, Explanation::serving, "one request",
         length.has_value() ? StrCat(" of ", FormatCount(static_cast<int64_t>(*length)), " tokens")
                            : "",
         " needs ", Size(*needed), " of KV cache, and ", Size(cache), " is left for it");
-    AddEvidence(judgement, missing, Size(*needed), " - ", Size(cache), " = ",
-                FormatSize(missing.bytes), Within(missing), " too little");
+    AddMissing(judgement, *needed, cache);
   } else if (facts.form->anchor == "No available memory for the cache blocks") {
     Say(judgement, Explanation::serving, "weights and activations take all that the server may use",
         utilization.has_value() ? StrCat(" (", setting, " ", Ratio(*utilization), ")") : "",
@@ -680,8 +681,7 @@ void JudgeOther(const Facts& facts, Judgement* judgement) {
     Say(judgement, Explanation::shortage, facts.form->name, " needed ", Size(*tried),
         " of the device, which has ", Size(*room), free.has_value() ? " free" : "", ": ",
         FormatSize(missing.bytes), " too little");
-    AddEvidence(judgement, missing, Size(*tried), " - ", Size(*room), " = ",
-                FormatSize(missing.bytes), Within(missing), " too little");
+    AddMissing(judgement, *tried, *room);
     return;
   }
   Say(judgement, Explanation::no_numbers, facts.form->name, " ran out of the GPU's memory",

@@ -162,7 +162,8 @@ class Squeezer {
   void Break() { has_blank_ = has_break_ = true; }
   // Ends the text after a blank that it ends with, but not where a number may go on.
   void End(bool may_be_broken) {
-    if (has_blank_ && !(has_break_ && may_be_broken)) out_.Add(' ', 0);
+    if (has_blank_ && !(has_break_ && may_be_broken))
+      out_.Add(' ', out_.from.empty() ? 0 : out_.from.back());
   }
   const Traced& out() const { return out_; }
 
@@ -275,18 +276,13 @@ Passage PassageAround(std::string_view text, size_t at, size_t before, size_t af
   }
   squeezer.End(last == text.size() && MayBeBroken(text));
   // Commands that were broken are whole now.
-  Traced tail = squeezer.out();
-  tail.EraseFirst(place);
-  tail = WithoutCommands(tail);
-  tail.Resize(std::min(tail.text.size(), after));
-  Traced both = squeezer.out();
-  both.Resize(place);
-  both = WithoutCommands(both);
-  both.EraseFirst(both.text.size() - std::min(both.text.size(), before));
-  const size_t middle = both.text.size();
-  both.text += tail.text;
-  both.from.insert(both.from.end(), tail.from.begin(), tail.from.end());
-  return {std::move(both), middle};
+  Passage passage = {WithoutCommands(squeezer.out()), 0};
+  passage.at = static_cast<size_t>(absl::c_lower_bound(passage.from, at) - passage.from.begin());
+  passage.Resize(std::min(passage.text.size(), passage.at + after));
+  const size_t extra = passage.at - std::min(passage.at, before);
+  passage.EraseFirst(extra);
+  passage.at -= extra;
+  return passage;
 }
 
 std::string FromUtf16(std::string_view text, bool is_little) {

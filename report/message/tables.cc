@@ -43,7 +43,7 @@ std::vector<std::string_view> Cells(std::string_view line) {
 }
 
 void Set(Quantity quantity, const std::optional<Amount>& amount, Facts* facts) {
-  std::optional<Amount>& own = facts->amounts[static_cast<size_t>(quantity)];
+  std::optional<Amount>& own = (*facts)[quantity];
   if (!own.has_value() && amount.has_value()) own = amount->WithoutPlace();
 }
 
