@@ -237,7 +237,7 @@ void DropImpossible(Facts* facts) {
       if (part != Quantity::kCount) sum = sum + (*facts)[part].value_or(Amount());
     }
     // Windows and WSL, where no process is listed, move tensors to main memory.
-    const int64_t times = law.whole == Quantity::kCapacity && !lists_processes ? 2 : 1;
+    const int64_t times = law.whole == Quantity::kCapacity && !lists_processes ? 4 : 1;
     if (sum.bytes - sum.rounding <= times * (whole->bytes + whole->rounding)) continue;
     whole.reset();
     for (const Quantity part : law.parts) {

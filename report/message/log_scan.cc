@@ -226,9 +226,13 @@ LogExtract LogScan::Finish() {
     bare.window = buffer_;
     chosen = &bare;
   }
-  // An index out of range, say, ends the GPU's work, and cuBLAS with it.
+  // An index out of range, say, ends the GPU's work, and cuBLAS with it; and where NCCL says what
+  // failed, that it was memory is a form of its own.
+  const auto has = [&](const char* words) {
+    return chosen->window.find(words) != std::string::npos;
+  };
   if (chosen != nullptr && chosen->form->kind == FormKind::kLibrary &&
-      chosen->window.find("Assertion `") != std::string::npos) {
+      (has("Assertion `") || (chosen->form->strength < 4 && has("Cuda failure ")))) {
     chosen = nullptr;
   }
   if (chosen != nullptr) {

@@ -70,6 +70,10 @@ void Message(std::string_view bytes) {
   if (report->explanation().actions_size() < 1 || report->explanation().actions_size() > 4) {
     std::abort();
   }
+  for (const auto& figure : report->explanation().figures()) {
+    const int64_t end = figure.offset() + figure.length();
+    if (figure.offset() < 0 || figure.length() < 0 || end > std::ssize(bytes)) std::abort();
+  }
   ExpectClean(text);
 }
 

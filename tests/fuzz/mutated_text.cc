@@ -160,6 +160,34 @@ void ChangeLines(uint64_t which, uint64_t how, uint64_t by, std::string* text) {
   *text = absl::StrJoin(lines, "\n");
 }
 
+// Does to an error text what terminals, logs, mail and PowerShell do to one.
+void DamageText(uint64_t which, uint64_t how, uint64_t by, std::string* text) {
+  constexpr const char* kPrefixes[] = {"> ", "[rank0]: ", "\x1b[36m(Worker pid=7)\x1b[0m ",
+                                       "2026-01-02T03:04:05.6Z "};
+  std::string damaged;
+  switch (how % 4) {
+    case 0:  // wrapped, with a prefix or without
+      for (size_t at = 0; at < text->size(); at += 60 + by) {
+        absl::StrAppend(&damaged, which % 2 == 0 ? "" : kPrefixes[which / 2 % 4],
+                        text->substr(at, 60 + by), "\n");
+      }
+      break;
+    case 1:
+      for (const char c : *text) {
+        const bool is_digit = absl::ascii_isdigit(static_cast<unsigned char>(c));
+        absl::StrAppend(&damaged, is_digit ? "\x1b[1;36m" : "", std::string(1, c),
+                        is_digit ? "\x1b[0m" : "");
+      }
+      break;
+    case 2:
+      damaged = "\xff\xfe";
+      for (const char c : *text) damaged += {c, '\0'};
+      break;
+    default: damaged = text->substr(text->size() * which / 512, text->size() * (by + 1) / 256);
+  }
+  *text = damaged;
+}
+
 }  // namespace
 
 MutatedRecording MutateText(std::string_view bytes) {
@@ -189,7 +217,8 @@ MutatedRecording MutateText(std::string_view bytes) {
     const uint64_t place = choices.Byte();
     const uint64_t how = choices.Byte();
     const uint64_t by = choices.Byte();
-    (what % 4 == 0 ? ChangeLines : ChangeNumber)(place, how, by, &made.file);
+    const bool damages = what % 8 == 5 && which >= kFirstMessage;
+    (damages ? DamageText : what % 4 == 0 ? ChangeLines : ChangeNumber)(place, how, by, &made.file);
     if (made.file.size() > (1 << 16)) break;
   }
   return made;

@@ -276,6 +276,8 @@ TEST(Explain, NothingAboutMemoryIsAnError) {
         "INFO gpu_worker.py: lower max_num_seqs to avoid running out of memory. Server is up.",
         "ncclUnhandledCudaError: unhandled cuda error (run with NCCL_DEBUG=INFO for details)\n"
         "Cuda failure 1 'invalid argument'",
+        "node1:70:81 [0] transport.cc:99 NCCL WARN Cuda failure 999 'unknown error'\n"
+        "ncclUnhandledCudaError: unhandled cuda error, NCCL version 2.21.5",
         "Indexing.cu:1236: block: [3,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n"
         "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate`",
         "Runtime error during autotuning: out of resource: shared memory, Required: 131072, "
