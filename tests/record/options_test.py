@@ -178,6 +178,30 @@ for (x,), _ in zip(loader, range(2)):
     optimizer.step()
     optimizer.zero_grad()
 """
+LOADERS = """
+import argparse
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--batch-size", type=int, default=1024)
+parser.add_argument("--precompute_ref_log_probs", action="store_true")
+args = parser.parse_args()
+data = TensorDataset(torch.ones(4096, 256))
+of_training = DataLoader(data, args.batch_size, shuffle=True)
+first = DataLoader(data, batch_size=512)
+second = DataLoader(data, batch_size=512)
+model = torch.nn.Linear(256, 4096).cuda()
+optimizer = torch.optim.SGD(model.parameters())
+for (x,), _ in zip(of_training, range(2)):
+    model(x.cuda()).square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+model.eval()
+with torch.no_grad():
+    for x, in (*first, *second):
+        model(x.cuda())
+"""
 # The script, its words, and the words of each proposal.
 SCRIPTS = {
     "argparse": (ARGPARSE, [], {
@@ -387,6 +411,20 @@ class OptionsTest(Case):
             by_hand, _ = self.run_script(text.replace(*change) if change else text, row.get("arguments", []))
             self.assertEqual(bool(row.get("arguments")), change is None)
             self.assertEqual(int(row["peak_allocated_bytes"]), int(by_hand.process["cards"][0]["peak_allocated"]))
+
+    def test_several_loaders(self):
+        """Each is named, and no batch is halved in the file that an option of the script halves."""
+        survey, _ = self.run_script(LOADERS, [], ["--survey"])
+        proposed = {each["name"]: each for each in survey.process["proposals"]}
+        self.assertEqual(len(proposed), len(survey.process["proposals"]))
+        self.assertLessEqual({"option:batch_size:512", "option:precompute_ref_log_probs"}, set(proposed))
+        loaders = {name: each for name, each in proposed.items() if name.startswith("constructor:")}
+        self.assertEqual(sorted(name.partition(".py")[2] for name in loaders), ["", "", ":13", ":13"])
+        for name, each in loaders.items():
+            changed = edited(LOADERS, each["edits"]).splitlines()
+            line = int(each["place"].rpartition(":")[2])
+            self.assertIn(each["change"].partition("=")[2].partition(")")[0], changed[line - 1], name)
+            self.assertEqual(each["change"].endswith(f" at {each['place']}"), line == 13)
 
     def check_rows(self, script):
         """Each change makes the peak of its script smaller, as it is written."""

@@ -46,4 +46,15 @@ def proposals(seen):
     kinds = {each.group for each in found if each.name.startswith("constructor:")}
     if any(each.name.endswith(":gradient_checkpointing") for each in found):
         found = [each for each in found if not each.name.startswith("hf_checkpoint:")]
-    return [each.plain() for each in found if not each.unwritten or each.group not in kinds]
+    return [each.plain() for each in _named_once(found) if not each.unwritten or each.group not in kinds]
+
+
+def _named_once(found):
+    """Yields proposals with names of their own: edits of several calls are named by place, except for the first."""
+    names = set()
+    for each in found:
+        if each.name in names and each.edits:
+            each.name, each.change = f"{each.name}:{each.place}", f"{each.change} at {each.place}"
+        if each.name not in names:
+            names.add(each.name)
+            yield each

@@ -135,9 +135,13 @@ def apply(change, argument):
 
 def propose(seen):
     """Yields what no option of the script does and what can be written into its files."""
-    offered = {each.group for each in option.propose(seen) if each.group != "micro_batches" or each.cost_rank < 3}
+    offered = {}  # the group -> the smallest rank
+    for each in option.propose(seen):
+        offered[each.group] = min(each.cost_rank, offered.get(each.group, each.cost_rank))
     for proposal in _all(seen) if seen.trained() else ():
-        if proposal is not None and proposal.group not in offered:
+        # A batch with accumulation is better than a smaller one.
+        if proposal is not None and (
+                proposal.group not in offered or proposal.cost_rank < 3 <= offered[proposal.group]):
             yield proposal
 
 

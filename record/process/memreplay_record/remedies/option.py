@@ -31,6 +31,10 @@ _SWITCHES = (
     (r"set_grads_to_none", "", {"cost": "nothing", "cost_rank": 0.05, "preserves_text": "the same"}),
     (_FLASH, "", {**_FASTER, "group": "attention"}),
     (r"enable_xformers(_memory_efficient_attention)?", "xformers", {**_FASTER, "group": "attention"}),
+    (r"use_logits_to_keep", "", {**_FASTER, "group": "logits"}),
+    (r"precompute_ref(erence)?_log_?probs", "", {
+        "cost": "a pass over all samples before the training, in place of one in each step", "cost_rank": 0.8,
+        "preserves_text": "the same up to rounding", "group": "reference model"}),
     (r"use_liger(_kernel)?", "liger_kernel", {**_FASTER, "group": "chunked_loss"}),
     (r"(use_|torch_)?compile(_model)?", "", {**_FASTER, "cost": "minutes of compilation", "cost_rank": 2.9,
                                               "named_only": True}))
