@@ -380,7 +380,7 @@ class Holders:
         self._before: Dict[str, str] = {}  # by kind of step: the look before the last one
         self._last: Dict[str, str] = {}
         self._held = ""  # when memory ran out
-        self._request = ""  # what was refused then
+        self._request = "", ""  # what was refused then, and what to do instead
         self._losses: Deque[Any] = deque(maxlen=_MAX_LOSSES)  # weak references to those whose graphs backward has freed
         self._largest: Any = None  # a weak reference to the tensor whose graph was the largest when a step ended
         self._outlived = False  # whether such a tensor was there when the next step ended
@@ -452,9 +452,9 @@ class Holders:
         stacks = [list(_stack_of(frame)) for _, frame in
                   sorted(sys._current_frames().items(), key=lambda each: each[0] != own)]
         with self._undisturbed():
-            self._request = next(filter(None, (
+            self._request = next(filter(any, (
                 reading(self.torch, size, [(frame, _variables(frame)) for frame in stack])
-                for stack in stacks)), "")
+                for stack in stacks)), ("", ""))
 
     @contextlib.contextmanager
     def _undisturbed(self) -> Iterator[None]:
@@ -487,7 +487,7 @@ class Holders:
         inactive = [f"{name} is trained in eval mode, where "
                     f"{'its gradient checkpointing does' if checkpoints else 'dropout and most checkpointing do'} "
                     "nothing: call train() on it" for name, checkpoints in self._inactive.items()]
-        return {"inactive": inactive, "request": self._request, "growth": growth,
+        return {"inactive": inactive, "request": self._request[0], "instead": self._request[1], "growth": growth,
                 "kept": [] if growth else self._kept(),
                 "held": _largest({path: row for path, row in held.items()
                                   if path not in unnamed and 20 * row[1] > held[""][1]}, _REMEDIES_AT_ONCE)}
@@ -510,7 +510,8 @@ class Holders:
         texts = [words + ": " + "; ".join(
             f"{row['bytes'] / 2**20:.1f} MiB by {row['path']}" + (f" ({row['remedy']})" if row["remedy"] else "")
             for row in rows) for words, rows in parts if rows]
-        texts += [f"the refused request is {found['request']}"] if found["request"] else []
+        if found["request"]:
+            texts.append(f"the refused request is {found['request']}: {found['instead']}".rstrip(": "))
         texts += found["inactive"]
         return texts
 

@@ -34,7 +34,7 @@ VERSION = 1
 
 # The snapshot has these texts; a reader ignores unknown ones.
 KINDS = ("forward", "evaluation", "module", "backward", "optimizer", "end", "parameter", "buffer", "gradient",
-         "optimizer_state", "input", "output", "loss", "settings", "memory_fraction", "mem_pool", "holding")
+         "optimizer_state", "input", "output", "loss", "settings", "memory_fraction", "mem_pool", "holding", "oom")
 _NUMBER = {kind: number for number, kind in enumerate(KINDS)}
 # The functions of torch._C that change the allocator's settings, by release.
 _SETTERS = ("_cuda_cudaCachingAllocator_set_allocator_settings", "_accelerator_setAllocatorSettings")
@@ -543,6 +543,13 @@ class Notes:
                 if self._backward == 0:
                     self._note_tensors("loss", args[:1])
             self.holders.backward_begins(*args)
+
+    @quietly("where memory runs out")
+    def ran_out(self, size: int) -> None:
+        """Notes that a request of `size` bytes is refused: what runs then is still open."""
+        if self._ready():
+            self._note("oom")
+        self.holders.ran_out(size)
 
     @quietly("gradients after a backward pass")
     def _end_backward(self) -> None:

@@ -219,7 +219,7 @@ def recording(path: Union[str, "os.PathLike[str]"] = _DEFAULT, *, on_oom: bool =
     def observe(device: int, size: int, device_total: int, device_free: int) -> None:
         nonlocal ran_out
         if is_on and notes is not None:
-            notes.holders.ran_out(size)
+            notes.ran_out(size)
         if is_on and _watch is None:
             ran_out = write(_named(path, "oom"))
 

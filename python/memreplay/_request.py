@@ -24,12 +24,12 @@ _MAX_TENSORS = 12  # of a statement
 _Tensors = Dict[str, Any]
 
 
-def reading(torch: Any, size: int, frames: List[Tuple[Any, Dict[str, Any]]]) -> str:
-    """Returns what a request of `size` bytes is, or "". `frames` are those that run with their variables, innermost
-    first.
+def reading(torch: Any, size: int, frames: List[Tuple[Any, Dict[str, Any]]]) -> Tuple[str, str]:
+    """Returns what a request of `size` bytes is and what to do instead; ""s if that is unknown. `frames` are those that
+    run with their variables, innermost first.
     """
     if size < _SMALLEST:
-        return ""
+        return "", ""
     trees: Dict[str, ast.Module] = {}
     for frame, variables in frames[:_MAX_FRAMES]:
         path = frame.f_code.co_filename
@@ -37,8 +37,8 @@ def reading(torch: Any, size: int, frames: List[Tuple[Any, Dict[str, Any]]]) -> 
             trees[path] = tree_of(path)
         tensors = _tensors(torch, statement_at(trees[path], frame.f_lineno), variables, frame.f_globals)
         for text in _readings(torch, size, tensors):
-            return f"by its size {text[0]}, at {os.path.basename(path)}:{frame.f_lineno}{text[1]}"
-    return ""
+            return f"by its size {text[0]}, at {os.path.basename(path)}:{frame.f_lineno}", text[1]
+    return "", ""
 
 
 def tree_of(path: str) -> ast.Module:
@@ -97,22 +97,21 @@ def _readings(torch: Any, size: int, tensors: _Tensors) -> Iterator[Tuple[str, s
 
     for name, each in tensors.items():
         if of.layout.__get__(each) != torch.strided and fits(shapes[name], widths[name]):
-            yield f"the sparse {called(name)} made dense", "; its gradient is, unless it needs none"
+            yield f"the sparse {called(name)} made dense", "let it need no gradient, which is dense"
     for one, other in itertools.combinations_with_replacement(tensors, 2):
         width = max(widths[one], widths[other])
         both = called(one) + (f" and {called(other)}" if other != one else "")
         spread = _broadcast(shapes[one], shapes[other])
         if spread is not None and spread not in (shapes[one], shapes[other]) and fits(spread, width):
-            yield f"{both} broadcast to {spread}", \
-                "; go through it in pieces, or write it as a matrix product"
+            yield f"{both} broadcast to {spread}", "go through it in pieces, or write it as a matrix product"
         for pairs in {_pairs(shapes[one], shapes[other]), _pairs(shapes[other], shapes[one])}:
             if pairs is None or not fits(pairs, width):
                 continue
             yield f"a value for each pair of rows of {both}, {pairs}", \
-                "; scaled_dot_product_attention() keeps none" if len(pairs) == 4 else "; go through it in pieces"
+                "use scaled_dot_product_attention(), which keeps none" if len(pairs) == 4 else "go through it in pieces"
     for name in tensors:
         if widths[name] < 4 and fits(shapes[name], 4):
-            yield f"a float32 copy of {called(name)} of {widths[name]} bytes an element", "; make it in pieces"
+            yield f"a float32 copy of {called(name)} of {widths[name]} bytes an element", "make it in pieces"
     for name in tensors:
         if fits(shapes[name], widths[name]):
             yield f"one more tensor of the shape and type of {called(name)}", ""

@@ -53,6 +53,9 @@ proto::Diagnosis HoldingWords(const proto::Holding& holding, int64_t spare) {
   if (!holding.held().empty()) AddHolders("Held when memory ran out", holding.held(), &text);
   if (!holding.request().empty()) {
     StrAppend(text.mutable_why(), "The refused request is ", CleanText(holding.request()), ". ");
+    if (text.do_().empty() && !holding.instead().empty()) {
+      text.set_do_(StrCat("Instead of that request: ", CleanText(holding.instead()), "."));
+    }
   }
   if (!holding.kept().empty()) AddHolders("Kept beyond a step", holding.kept(), &text);
   for (const std::string& sentence : holding.inactive()) {

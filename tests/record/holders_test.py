@@ -39,11 +39,13 @@ class HoldersTest(Case):
         self.assertEqual(grown, 1 << 20)
         self.assertEqual((int(holder["tensors"]), int(holder["bytes"])), (8, 8 << 20))  # after eight steps
 
+    def asked(self, command, snapshot):
+        return json.loads(subprocess.run([Setting.memreplay, command, "--json", snapshot], capture_output=True,
+                                         text=True, check=False).stdout)
+
     def said(self, command, snapshot):
         """Returns the diagnosis of a question about the snapshot, and who holds memory by it."""
-        done = subprocess.run([Setting.memreplay, command, "--json", snapshot], capture_output=True, text=True,
-                              check=False)
-        device, = json.loads(done.stdout)["devices"]
+        device, = self.asked(command, snapshot)["devices"]
         return device["diagnosis"], device.get("holding")
 
     def test_snapshot(self):
@@ -116,14 +118,22 @@ class HoldersTest(Case):
         self.assertEqual([action["kind"] for action in explanation["actions"]], ["leak"])
 
     def test_request(self):
-        for kind, expected in (
+        for kind, expected, instead in (
                 ("spread", "`one` (1, 16384, 64) and `other` (16384, 1, 64) broadcast to (16384, 16384, 64), at "
-                           "holders.py:90; go through it in pieces, or write it as a matrix product"),
-                ("widened", "a float32 copy of `half` (6442450944,) of 2 bytes an element, at holders.py:95; "
-                            "make it in pieces"),
+                           "holders.py:90", "go through it in pieces, or write it as a matrix product"),
+                ("widened", "a float32 copy of `half` (6442450944,) of 2 bytes an element, at holders.py:95",
+                 "make it in pieces"),
                 ("scored", "a value for each pair of rows of `one` (8, 16, 8192, 64), (8, 16, 8192, 8192), at "
-                           "holders.py:100; scaled_dot_product_attention() keeps none")):
-            self.assertEqual(self.found(kind, status=1)["request"], "by its size " + expected)
+                           "holders.py:100", "use scaled_dot_product_attention(), which keeps none"),
+                ("dense", "the sparse `sparse` (80000, 80000) made dense, at holders.py:106",
+                 "let it need no gradient, which is dense")):
+            found = self.found(kind, status=1)
+            self.assertEqual((found["request"], found["instead"]), ("by its size " + expected, instead))
+        # In the last one the engine of autograd runs, without a frame of Python.
+        device, = self.asked("oom", self.snapshot)["devices"]
+        self.assertEqual(device["categories"]["peak_phase"], "backward")
+        self.assertIn(" was live in the backward pass", device["diagnosis"]["why"])
+        self.assertEqual(device["diagnosis"]["do"], f"Instead of that request: {instead}.")
         self.assertEqual(self.found("exception", status=1)["request"], "")
 
     def test_training_in_eval_mode(self):

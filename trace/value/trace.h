@@ -48,17 +48,19 @@ enum class NoteKind : uint8_t {
   kPool,
   // Who holds memory; name = a proto::Holding as JSON.
   kHolding,
+  // Memory ran out before here: an exception ends the spans that were open then.
+  kOom,
 };
 // The options in the name of a kPool.
 inline constexpr std::string_view kNoSplitOption = "no_split";
 inline constexpr std::string_view kUseOnOomOption = "use_on_oom";
-inline constexpr size_t kNoteKinds = static_cast<size_t>(NoteKind::kHolding) + 1;
+inline constexpr size_t kNoteKinds = static_cast<size_t>(NoteKind::kOom) + 1;
 
 // The names in files, by kind.
 inline constexpr std::array<std::string_view, kNoteKinds> kNoteNames = {
     "forward",   "evaluation", "module",          "backward",        "optimizer", "end",
     "parameter", "buffer",     "gradient",        "optimizer_state", "input",     "output",
-    "loss",      "settings",   "memory_fraction", "mem_pool",        "holding"};
+    "loss",      "settings",   "memory_fraction", "mem_pool",        "holding",   "oom"};
 
 // Returns whether the note is about the allocator or the whole run, not about what the script does
 // at this place.

@@ -91,7 +91,7 @@ class History:
         if self.notes is not None:
             self.notes.start()
             self.torch._C._cuda_attach_out_of_memory_observer(
-                lambda device, size, *more: self.notes.holders.ran_out(size))
+                lambda device, size, *more: self.notes.ran_out(size))
 
     def records(self):
         return self.pid == os.getpid()

@@ -100,6 +100,12 @@ def scored():
     return one @ one.transpose(-2, -1)
 
 
+def dense():
+    """Runs out in a backward pass, whose engine has a thread of its own."""
+    sparse = torch.sparse_coo_tensor([[0], [0]], [1.0], (80_000, 80_000)).cuda().requires_grad_()
+    torch.sparse.mm(sparse, torch.randn(80_000, 100, device="cuda")).sum().backward()
+
+
 def retry():
     kept = None
     for pieces in (30, 5):
@@ -138,7 +144,7 @@ def kept_elsewhere():
 KIND = sys.argv[1]
 if KIND in ("exception", "words"):
     retry()
-elif KIND in ("joined", "spread", "widened", "scored"):
+elif KIND in ("joined", "spread", "widened", "scored", "dense"):
     globals()[KIND]()
 elif KIND in ("generator", "method"):
     kept_elsewhere()

@@ -534,6 +534,15 @@ class SnapshotAssembly {
       last = numbers[kPlaces];
       for (; fits && passed < last; ++event) passed += counts(trace.events[event]) ? 1 : 0;
       if (numbers[kKinds] >= kinds.size() || !kinds[numbers[kKinds]]) continue;
+      if (*kinds[numbers[kKinds]] ==
+          NoteKind::kOom) {  // it counts nothing, so `event` is before it
+        uint64_t next = event;
+        while (next < trace.events.size() && !counts(trace.events[next]) &&
+               trace.events[next].kind != EventKind::kOom) {
+          ++next;
+        }
+        if (next < trace.events.size() && !counts(trace.events[next])) event = next + 1;
+      }
       if (numbers[kNames] >= names.size()) {
         return At(Place(dict, StrCat("note ", i)),
                   StrCat("expected a name below ", names.size(), ", found ", numbers[kNames]));

@@ -274,6 +274,26 @@ TEST(TorchSnapshotReader, NotesStandWhereTheCountOfAllocsAndFreesSays) {
   }
 }
 
+// A place does not count an out of memory: the pass that it ended ended after it.
+TEST(TorchSnapshotReader, WhatAnOutOfMemoryEndsEndsAfterIt) {
+  Py sample = SampleSnapshot(Release::k210);
+  std::vector<Py>& entries = sample["device_traces"].items[0].items;
+  entries.push_back(entries.back());
+  entries.back()["action"] = "oom";
+  const auto notes_with = [](const char* kind) {
+    Py notes = SampleNotes(Py::List({100, 103, 103, 103}), 103);
+    notes["kinds"] = Py::List({"backward", kind, "end", "weather"});
+    return notes;
+  };
+  const auto ends_at = [&](const char* kind) {
+    sample["memreplay"] = notes_with(kind);
+    const absl::StatusOr<Trace> trace = Read(PythonPickle(sample));
+    EXPECT_TRUE(trace.ok()) << trace.status();
+    return trace->devices[0].notes.back().event;
+  };
+  EXPECT_EQ(ends_at("oom"), ends_at("weather") + 1);
+}
+
 TEST(TorchSnapshotReader, NotesBeforeALostHeadKeepPhasesAndForgetAddresses) {
   Py sample = SampleSnapshot(Release::k210);
   sample["memreplay"] = SampleNotes(Py::List({7, 8, 9, 103}), 103);
