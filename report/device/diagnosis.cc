@@ -357,6 +357,9 @@ proto::Diagnosis RecordedShortage(const proto::DeviceReport& device) {
   proto::Diagnosis said = Sentence(
       StrCat("Out of memory",
              device.ooms() > 1 ? StrCat(" ", FormatCount(device.ooms(), "time"), ", the last") : "",
+             device.recorded().refused_bytes() > 0
+                 ? StrCat(": ", FormatSize(device.recorded().refused_bytes()), " was refused")
+                 : "",
              " at event ", FormatCount(device.categories().peak_event())));
   const std::string at = At(device);
   said.set_why(at.empty() ? "" : StrCat(at, "."));

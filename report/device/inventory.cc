@@ -35,6 +35,7 @@ struct Level {
 // Running sums relative to an unknown start, which is taken as 0.
 struct Walk {
   std::array<int64_t, kKinds> counts = {};
+  int64_t refused = 0;  // bytes of the last request that ran out
   Level reserved;
   Level requested;    // of active blocks
   Level allocations;  // active ones
@@ -80,6 +81,7 @@ Walk WalkEvents(const Trace& trace, const DeviceTrace& device, const Events& eve
   for (const Event& event : events) {
     ++at;
     ++walk.counts[static_cast<size_t>(event.kind)];
+    if (event.kind == EventKind::kOom) walk.refused = event.size.signed_value();
     const int64_t size = event.size.signed_value();
     if (event.kind == EventKind::kAlloc) {
       if (event.stream >= walk.streams.size()) walk.streams.resize(event.stream + 1);
@@ -246,6 +248,7 @@ DeviceContents DescribeContents(const Trace& trace, size_t device_index) {
   peaks.set_peak_requested_bytes(start.requested + walk.requested.peak);
   peaks.set_peak_reserved_event(walk.at_peak.event);
   peaks.set_ooms(walk.counts[static_cast<size_t>(EventKind::kOom)]);
+  peaks.set_refused_bytes(walk.refused);
   return contents;
 }
 
