@@ -365,7 +365,7 @@ class ChangeSearch {
     row.set_preserves_text(absl::StrJoin(kept, "; "));
     row.set_place(absl::StrJoin(places, ", "));
     row.set_peak_reserved_bytes(fit.peak_reserved());
-    row.set_peak_allocated_bytes(tried.run.peak_allocated());
+    row.set_peak_allocated_bytes(fit.peak_allocated());
     if (fit.smallest() > 0) {
       row.set_smallest_bytes(fit.smallest() + tried.run.outside() - as_is_.outside());
     }

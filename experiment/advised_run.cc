@@ -38,6 +38,7 @@ proto::AdvisedRun::Fit FitUnder(const Study& study, const std::string& conf, Byt
       FindSmallestCapacity(context, *settings, least, MaxSizes(study.schedule().requests().size()));
   fit.set_smallest(found.safe_capacity.value_or(Bytes()).signed_value());
   fit.set_peak_reserved(found.unlimited_peak_reserved.signed_value());
+  fit.set_peak_allocated(found.unlimited_peak_allocated.signed_value());
   return fit;
 }
 
@@ -89,6 +90,7 @@ void MergeFit(const proto::AdvisedRun::Fit& fit, proto::AdvisedRun* run) {
     const bool fails = known.smallest() == 0 || fit.smallest() == 0;
     known.set_smallest(fails ? 0 : std::max(known.smallest(), fit.smallest()));
     known.set_peak_reserved(std::max(known.peak_reserved(), fit.peak_reserved()));
+    known.set_peak_allocated(std::max(known.peak_allocated(), fit.peak_allocated()));
     return;
   }
   *run->add_fits() = fit;

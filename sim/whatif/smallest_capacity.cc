@@ -29,6 +29,7 @@ class Edge {
     settings_.TakeDevice(std::nullopt);
     const SweepRow unlimited = ReplayRow(context_, settings_, /*keep=*/false);
     result.unlimited_peak_reserved = unlimited.peak_reserved;
+    result.unlimited_peak_allocated = unlimited.peak_allocated;
     const uint64_t low = RoundUp(least, kUnit) / kUnit;
     uint64_t high = std::max(low, RoundUp(unlimited.peak_reserved, kUnit) / kUnit);
     // A limit, and what depends on the device's size, may need more than that.

@@ -37,7 +37,7 @@ struct SmallestCapacity {
   // The smallest that survives without a single retry, as an unlimited device does.
   std::optional<Bytes> without_retries;
   bool is_cut = false;  // more runs than allowed would have been needed
-  Bytes unlimited_peak_reserved;
+  Bytes unlimited_peak_reserved, unlimited_peak_allocated;
   std::vector<CapacityProbe> probes;  // ascending
 };
 

@@ -77,6 +77,7 @@ class AdviceSearch : public testing::Test {
       fit.set_conf(conf);
       fit.set_smallest((needs - saves) * kMiB);
       fit.set_peak_reserved((needs - saves + 10) * kMiB);
+      fit.set_peak_allocated((needs - saves) * kMiB);
     }
     return run;
   }
