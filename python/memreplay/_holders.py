@@ -33,13 +33,17 @@ _MAX_CYCLE_NAMES = 4
 _MAX_ROWS = 3  # holders that are named
 _MAX_LOSSES = 16  # of the last backward passes
 _MAX_PATH = 60  # characters
+_MAX_LEVELS = 10  # of what refers to garbage
+_RISES = 3  # that are no accident
+_FIELDS = ("_buffers", "_parameters", "_modules")  # of a module: what they have are attributes of it
 _LOOKS = (4, 8, 32, 128, 1024)  # after as many steps
 _STEPS = ("step", "backward", "call", "evaluation")  # the first of the first three that a script has are its steps
-_TRAINING = _STEPS[:2]  # what grows from call to call may be a text that is generated, unless memory runs out
+# What grows from call to call may be a text that is generated, unless memory runs out or training comes between.
+_TRAINING = _STEPS[:2]
 _WORTH_NAMING = 1 << 20  # bytes
 _OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}", os.path.dirname(os.__file__) + os.sep)
-_NOTHING = "nothing in Python (C++, or a call that runs)"
+_NOTHING = "no variable of Python: C++, or a call that runs"
 _GRAPH = "the autograd graph of "
 CYCLE = "a cycle of references that Python has not collected yet: "
 _CYCLE_IN_GRAPH = "a cycle through autograd's graph, which Python cannot collect: "
@@ -48,7 +52,8 @@ _CACHE = "lru_cache of "
 # What ends it, by how a path begins; the first that fits. Where memory runs out only these, as a pass that runs has a
 # graph and variables by right.
 _REMEDIES_AT_ONCE = (
-    (CYCLE, "keep tensors by ctx.save_for_backward() instead of attributes, or call gc.collect() after each step"),
+    (CYCLE, "break the cycle (in an autograd function, ctx.save_for_backward() makes none), or call gc.collect() after "
+            "each step"),
     (_CYCLE_IN_GRAPH, "keep no output of a Function as an attribute of its ctx"),
     (_EXCEPTION, "keep str() of the exception instead, and try again after the except block"),
 )
@@ -108,7 +113,10 @@ def grows(live: List[int]) -> int:
     if third < 2:
         return 0
     parts = [late[len(late) - third * k:len(late) - third * (k - 1)] for k in (3, 2, 1)]
-    if max(parts[0]) >= min(parts[1]) or max(parts[1]) >= min(parts[2]):
+    if max(parts[0]) > min(parts[1]) or max(parts[1]) > min(parts[2]):
+        return 0
+    is_apart = max(parts[0]) < min(parts[1]) and max(parts[1]) < min(parts[2])
+    if not is_apart and sum(new > old for old, new in zip(late, late[1:])) < _RISES:  # such as once an epoch
         return 0
     first, second = sum(parts[1]) - sum(parts[0]), sum(parts[2]) - sum(parts[1])
     return second // third ** 2 if 2 * second >= first and first + second >= third * _WORTH_NAMING else 0
@@ -128,7 +136,7 @@ class _Look:
 
     def __init__(self, torch: Any) -> None:
         self._tensor, self._optimizer = torch.Tensor, torch.optim.Optimizer
-        self._parameter = torch.nn.Parameter
+        self._parameter, self._module = torch.nn.Parameter, torch.nn.Module
         self._seen: Dict[int, _Seen] = {}
         self._waiting: Deque[Any] = deque()
         self._paths: Dict[int, str] = {}  # by id
@@ -268,9 +276,11 @@ class _Look:
                 path = self._path(first[at], first)
                 tensors.setdefault(path, self._seen[first[at]].value)
                 rows.setdefault(path, [0, 0, 0])[2] += 1
-        for each in self._left:
-            if self._memory(each)[0] not in known:
-                count(self._cycle(each), each)
+        left = {id(each): each for each in self._left if self._memory(each)[0] not in known}
+        names = {at: self._cycle(each) for at, each in left.items()}
+        names.update(self._around({at: each for at, each in left.items() if names[at] == _NOTHING}))
+        for at, each in left.items():
+            count(names[at], each)
         largest = max(rows, key=lambda path: rows[path][2], default="")
         if largest and rows[largest][2] > 0 and _NOTHING in rows:  # what only C++ holds, of what Python has made
             rows[_GRAPH + largest] = [*rows.pop(_NOTHING)[:2], rows[largest][2]]
@@ -287,8 +297,7 @@ class _Look:
         """Returns how a variable leads to an object."""
         inside, before, is_traceback = "", "", False
         seen = self._seen[at]
-        if issubclass(type(seen.value), self._parameter):
-            return "parameters"
+        what = "parameters" if issubclass(type(seen.value), self._parameter) else ""
         while seen.parent:
             parent = self._seen[seen.parent]
             kind = type(parent.value)
@@ -298,34 +307,42 @@ class _Look:
                 before = f"attribute `{inside[1:]}` of the autograd context {name_of(kind)} in the graph of "
                 return before + self._path(first[seen.parent], first)
             elif issubclass(kind, self._optimizer):
-                return f"the state of an optimizer ({name_of(kind)})"
+                what, inside = what or f"the state of an optimizer ({name_of(kind)})", ""
             elif kind is types.FunctionType:
                 before, inside = "closure of ", ""
             elif kind is functools._lru_cache_wrapper:
                 before, inside = _CACHE, ""
             elif issubclass(kind, self._parameter):
-                return "gradients"
+                what, inside = what or "gradients", ""
+            elif what and issubclass(kind, self._module):
+                inside = ""
             elif not is_traceback:
                 inside = self._step(parent, seen.value) + inside
             seen = parent
+        if what and "[" not in inside:
+            return what
+        what += " under " * bool(what)
         if len(inside) > _MAX_PATH:
             inside = "..." + inside[-_MAX_PATH:]
         kind = type(seen.value)
         where = f"module {seen.where}" if type(seen.where) is str else _place(seen.where, seen.name)
         variable = f"`{seen.name}{inside}`"
         if is_traceback:
-            return f"{_EXCEPTION}{variable} in {where}, whose frames hold {before}"
+            return f"{what}{_EXCEPTION}{variable} in {where}, whose frames hold {before}"
         if seen.name == "self":
-            return f"{before}{variable} of {name_of(kind)}"
+            return f"{what}{before}{variable} of {name_of(kind)}"
         word = name_of(kind) + " " if inside.startswith("[") else ""
-        return f"{before}{word}{variable} in {where}"
+        return f"{what}{before}{word}{variable} in {where}"
 
     def _step(self, parent: _Seen, value: Any) -> str:
         """Returns how an object refers to another one: ".kept", "[]" or, if that says nothing, ""."""
         kind = type(parent.value)
         if issubclass(kind, dict):
             owner = self._seen.get(parent.parent)
-            if owner is None or parent.name or issubclass(type(owner.value), (dict, list, tuple, set, deque)):
+            if owner is None or parent.name or issubclass(type(owner.value), (list, tuple, set, deque)):
+                return "[]"
+            if issubclass(type(owner.value), dict) and \
+                    not any(dict.get(owner.value, field) is parent.value for field in _FIELDS):
                 return "[]"
             fields = parent.value
         elif issubclass(kind, (list, tuple, set, deque)):
@@ -338,12 +355,13 @@ class _Look:
                 return ""
         items = dict.items(fields) if issubclass(type(fields), dict) else fields.items()  # of a class, a mappingproxy
         names = [key for key, each in items if each is value and type(key) is str]
-        return f".{names[0]}" if names else ""
+        return f".{names[0]}" if names and names[0] not in _FIELDS else ""
 
     def _cycle(self, tensor: Any) -> str:
         """Returns the cycle of references that a tensor to which no variable leads is in, or _NOTHING."""
         for words, referents in ((CYCLE, self._collectors), (_CYCLE_IN_GRAPH, self._referents)):
-            parents: Dict[int, Tuple[Any, Any]] = {}
+            parents: Dict[int, Any] = {}  # no tuples, see __init__()
+            children: List[Any] = []  # so that no other object gets the id of one
             waiting = deque([tensor])
             while waiting and len(parents) < _MAX_CYCLE:
                 value = waiting.popleft()
@@ -354,19 +372,39 @@ class _Look:
                             kind = type(value)
                             names += [f".{key}" for key, each in dict.items(value) if each is child] \
                                 if kind is dict else [" -> " + name_of(kind)]
-                            child, value = value, parents[id(value)][1]
+                            child, value = value, parents[id(value)]
                         return words + name_of(type(tensor)) + "".join(names[:-_MAX_CYCLE_NAMES - 1:-1])
                     if id(child) not in parents and id(child) not in self._seen and gc.is_tracked(child):
-                        parents[id(child)] = child, value
+                        parents[id(child)] = value
+                        children.append(child)
                         waiting.append(child)
         return _NOTHING
+
+    def _around(self, left: Dict[int, Any]) -> Dict[int, str]:
+        """Returns the cycle that holds a tensor without going through it, such as that of its module, by its id."""
+        found: Dict[int, str] = {}
+        level, known = list(left.values()), set(self._seen)
+        for _ in range(_MAX_LEVELS):
+            known |= {id(left), id(level), id(self._left), *map(id, level)}
+            level = [each for each in gc.get_referrers(*level)
+                     if id(each) not in known and type(each) is not types.FrameType] if len(found) < len(left) else []
+            for each in level[:_MAX_CYCLE]:
+                name = self._cycle(each) if hasattr(type(each), "__dict__") and type(each) is not dict else _NOTHING
+                if name != _NOTHING:
+                    waiting, reached = [each], {id(each)}
+                    while waiting and len(reached) < _MAX_CYCLE:
+                        new = [child for child in self._collectors(waiting.pop()) if id(child) not in reached]
+                        waiting += new
+                        reached.update(map(id, new))
+                    found.update((at, name) for at in left if at in reached and at not in found)
+        return found
 
     @staticmethod
     def _collectors(value: Any) -> List[Any]:
         """Returns what Python's collector sees an object refer to, without what leads to everything."""
-        if issubclass(type(value), (type, types.FunctionType, types.ModuleType)):
-            return []
-        return gc.get_referents(value)
+        if type(value) is types.FunctionType:
+            return [value.__closure__, value.__defaults__, value.__kwdefaults__]
+        return [] if issubclass(type(value), (type, types.ModuleType)) else gc.get_referents(value)
 
 
 class Holders:
@@ -376,6 +414,8 @@ class Holders:
         """`modules_of` yields the paths and modules of a model without running its code."""
         self.torch, self._modules_of = torch, modules_of
         self._live: Dict[str, List[int]] = {}  # by kind of step: bytes at each one's end
+        self._trained: Dict[str, int] = {}  # by kind of step: steps of training before the last one
+        self._bursts: Dict[str, int] = {}  # by kind of step: how often one came after training
         # Looks are kept as JSON: objects that Python's collector counts would move its collections.
         self._before: Dict[str, str] = {}  # by kind of step: the look before the last one
         self._last: Dict[str, str] = {}
@@ -428,11 +468,15 @@ class Holders:
         if not self._is_step(kind):
             return
         live.append(self._now())
+        trained = sum(len(each) for name, each in self._live.items() if name.startswith(_TRAINING))
+        if trained > self._trained.get(kind, 0):
+            self._trained[kind] = trained
+            self._bursts[kind] = self._bursts.get(kind, 0) + 1
         number = len(live)
         if self._largest is not None:
             self._outlived = self._outlived or self._largest() is not None
             self._largest = None
-        if number in _LOOKS and live[-1] - min(live[number // 2:]) >= _WORTH_NAMING:
+        if number in _LOOKS and live[-1] - min(live[number // 4:]) >= _WORTH_NAMING:
             if kind in self._last:
                 self._before[kind] = self._last[kind]
             self._last[kind] = self._look()
@@ -517,7 +561,8 @@ class Holders:
 
     def _growth(self) -> Any:
         for kind, live in self._live.items():
-            size = grows(live) if self._is_step(kind) and (self._held or kind.startswith(_TRAINING)) else 0
+            lasts = self._held or kind.startswith(_TRAINING) or self._bursts.get(kind, 0) >= _RISES
+            size = grows(live) if self._is_step(kind) and lasts else 0
             holders = self._grown(kind) if size > 0 else []
             if size > 0 and not (holders and holders[0]["path"].startswith(CYCLE)):  # which Python collects in time
                 return {"step": kind, "steps": len(live), "bytes": size, "holders": holders}
@@ -530,7 +575,7 @@ class Holders:
         more = {path: [new - old for new, old in zip(row, before.get(path, (0, 0, 0)))] for path, row in now.items()}
         grown = max(more.pop("")[1], 1)
         rows = [path for path in more if 5 * more[path][1] > grown and
-                (more[path][2] > 0 or not path.startswith((_GRAPH, _NOTHING)))]
+                (more[path][2] > 0 or not path.startswith((_GRAPH, _NOTHING)))] or [_NOTHING]
         return _rows(now, sorted(rows, key=lambda path: -more[path][1]))
 
     def _kept(self) -> List[Dict[str, Any]]:

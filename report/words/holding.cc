@@ -31,8 +31,7 @@ void AddHolders(std::string_view when, const Holders& holders, proto::Diagnosis*
       text->set_do_(StrCat("To free it: ", CleanText(holder.remedy()), "."));
     }
   }
-  StrAppend(text->mutable_why(), holders.empty() ? "nothing in Python holds it, so C++ does" : "",
-            ". ");
+  text->mutable_why()->append(". ");
 }
 
 }  // namespace
@@ -48,7 +47,7 @@ proto::Diagnosis HoldingWords(const proto::Holding& holding, int64_t spare) {
                 FormatCount(BoundedSum(growth.steps(), spare / growth.bytes())));
     }
     text.mutable_what()->append(".");
-    AddHolders("Held", growth.holders(), &text);
+    if (!growth.holders().empty()) AddHolders("Held", growth.holders(), &text);
   }
   if (!holding.held().empty()) AddHolders("Held when memory ran out", holding.held(), &text);
   if (!holding.request().empty()) {

@@ -96,8 +96,21 @@ class HoldersTest(Case):
 
     def test_lru_cache_and_generator(self):
         """A cache of a method is found through its class, and a suspended generator has variables, too."""
-        self.grows("method", "lru_cache of `Encoder.features` in holders.py:120")
-        self.grows("generator", "list `seen[]` in pieces() (holders.py:114)")
+        self.grows("method", "lru_cache of `Encoder.features` in holders.py:126")
+        self.grows("generator", "list `seen[]` in pieces() (holders.py:120)")
+
+    def test_what_is_kept_of_an_epoch(self):
+        for kind, step, path in (
+                ("states", "step of SGD", "list `kept[][]` in epochs() (holders.py:157)"),
+                ("models", "step of SGD", "parameters under list `kept[][]` in epochs() (holders.py:157)"),
+                ("outputs", "evaluation of Linear", "list `kept[]` in epochs() (holders.py:157)")):
+            growth = self.found(kind)["growth"]
+            self.assertEqual((growth["step"], growth["holders"][0]["path"]), (step, path))
+        # Notes of new modules are objects, which Python counts until it collects: its collections come elsewhere.
+        kept, = self.record("holders.py", "hooked").process["holding"]["kept"]
+        self.assertEqual(kept["path"], "a cycle of references that Python has not collected yet: "
+                                       "Hooked._forward_hooks -> OrderedDict -> function -> tuple")
+        self.nothing("scores")
 
     def test_evaluation(self):
         kept, = self.found("evaluation")["kept"]
@@ -106,7 +119,7 @@ class HoldersTest(Case):
     def test_exception(self):
         held = self.found("exception", status=1)["held"]
         self.assertEqual(held[0]["path"],
-                         "exception `kept` in retry() (holders.py:109), whose frames hold attempt()'s `held[]`")
+                         "exception `kept` in retry() (holders.py:115), whose frames hold attempt()'s `held[]`")
         held = self.found("words", status=1)["held"]
         self.assertEqual(held[0]["path"], "list `held[]` in attempt() (holders.py:59)")
 

@@ -141,6 +141,39 @@ def kept_elsewhere():
         optimizer.zero_grad()
 
 
+class Hooked(nn.Linear):
+    """Has a hook that knows it, which is a cycle."""
+
+    def __init__(self):
+        super().__init__(512, 512)
+
+        def count(module, given, result):
+            self.calls = getattr(self, "calls", 0) + 1
+        self.register_forward_hook(count)
+
+
+def epochs():
+    """Trains for some epochs of two steps, and keeps something of each."""
+    kept, model = [], nn.Linear(512, 512).cuda()
+    for _ in range(3 if KIND in ("outputs", "scores") else 12):
+        if KIND in ("models", "hooked"):
+            model = nn.Linear(512, 512).cuda() if KIND == "models" else Hooked().cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(2):
+            model(torch.randn(64, 512, device="cuda")).pow(2).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+        if KIND == "models":
+            kept.append({"model": model})
+        elif KIND == "states":
+            kept.append({name: each.clone() for name, each in model.state_dict().items()})
+        with torch.no_grad():
+            results = [model(torch.randn(512, 512, device="cuda")) for _ in range(12)]
+        if KIND == "outputs":
+            kept.extend(results)
+        del results
+
+
 KIND = sys.argv[1]
 if KIND in ("exception", "words"):
     retry()
@@ -148,5 +181,7 @@ elif KIND in ("joined", "spread", "widened", "scored", "dense"):
     globals()[KIND]()
 elif KIND in ("generator", "method"):
     kept_elsewhere()
+elif KIND in ("models", "hooked", "states", "outputs", "scores"):
+    epochs()
 else:
     train()
