@@ -102,7 +102,7 @@ bool IsLfsPointer(std::string_view head) {
 bool IsText(std::string_view head) {
   return head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff") ||
          absl::c_none_of(head, [](char c) {
-           return c >= 0 && c < ' ' &&
+           return static_cast<unsigned char>(c) < ' ' &&
                   std::string_view("\t\r\n\b\f\x1b").find(c) == std::string_view::npos;
          });
 }
