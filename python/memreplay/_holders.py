@@ -113,10 +113,8 @@ def grows(live: List[int]) -> int:
     if third < 2:
         return 0
     parts = [late[len(late) - third * k:len(late) - third * (k - 1)] for k in (3, 2, 1)]
-    if max(parts[0]) > min(parts[1]) or max(parts[1]) > min(parts[2]):
-        return 0
-    is_apart = max(parts[0]) < min(parts[1]) and max(parts[1]) < min(parts[2])
-    if not is_apart and sum(new > old for old, new in zip(late, late[1:])) < _RISES:  # such as once an epoch
+    gap = min(min(parts[1]) - max(parts[0]), min(parts[2]) - max(parts[1]))  # 0: such as of growth once an epoch
+    if gap < 0 or gap == 0 and sum(new > old for old, new in zip(late, late[1:])) < _RISES:
         return 0
     first, second = sum(parts[1]) - sum(parts[0]), sum(parts[2]) - sum(parts[1])
     return second // third ** 2 if 2 * second >= first and first + second >= third * _WORTH_NAMING else 0
@@ -389,7 +387,7 @@ class _Look:
             level = [each for each in gc.get_referrers(*level)
                      if id(each) not in known and type(each) is not types.FrameType] if len(found) < len(left) else []
             for each in level[:_MAX_CYCLE]:
-                name = self._cycle(each) if hasattr(type(each), "__dict__") and type(each) is not dict else _NOTHING
+                name = self._cycle(each) if type(each) is not dict else _NOTHING
                 if name != _NOTHING:
                     waiting, reached = [each], {id(each)}
                     while waiting and len(reached) < _MAX_CYCLE:
